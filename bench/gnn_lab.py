@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 from clew import index as indexes
-from clew.graph.snapshot.relational_edges import inverse_text, relation_texts
+from clew.graph.snapshot.relational_edges import relation_texts
 from clew.models.encoders.registry import DEFAULT_ENCODER
 from clew.nn.query_gnn import QueryGNN
 from clew.training.checkpoint import single_process
@@ -21,6 +21,7 @@ from clew.training.hyperparameters import TrainingResult
 from clew.training.loop import train
 from clew.training.objectives.document_retrieval import DocumentRetrieval, mean_recall
 from clew_lab.datasets.loaders import load_questions
+from clew_lab.graph.node_graphs import inverse_text
 from clew_lab.training.objectives.kg_completion import CompletionFacts, KGCompletion
 from clew_lab.training.recipes.gfm_graphs import graph_view
 from clew_lab.training.recipes.gfm_recipe import GFMRecipe

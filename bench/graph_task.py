@@ -12,14 +12,8 @@ import torch
 from tokenizers import Regex, Tokenizer, models, pre_tokenizers
 from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
-from clew.graph.subgraphs.textual_graph import (
-    EncodedGraph,
-    GraphContext,
-    GraphQuery,
-    TextualGraph,
-    build_context,
-    induced_subgraph,
-)
+from clew.graph.subgraphs.textual_graph import EncodedGraph, GraphQuery, TextualGraph, induced_subgraph
+from clew_lab.graph.reader_context import GraphContext, build_context
 from clew_lab.training.objectives.reader_tuning import ReaderExample
 
 NAMES = (

@@ -22,7 +22,6 @@ from clew.graph.subgraphs.textual_graph import TextualGraph
 from clew.models.encoders.registry import DEFAULT_ENCODER, open_encoder
 from clew.nn.query_gnn import export_arrays
 from clew.protocols import Encoder
-from clew.retrievers.subgraph.encoding import GraphEncoder
 from clew.retrievers.subgraph.gcn import GCNSelector, TrainedScorer
 from clew.retrievers.subgraph.settings import ScorerSettings
 from clew.training.hyperparameters import Recipe
@@ -32,6 +31,7 @@ from clew_lab.datasets.graph_datasets import GraphDataset, split_dataset
 from clew_lab.datasets.kgqa import load_kgqa
 from clew_lab.datasets.loaders import load_questions
 from clew_lab.evaluation.compare_subgraphs import SELECTIONS, ComparisonConfig, compare_selections
+from clew_lab.graph.graph_encoder import GraphEncoder
 from clew_lab.nn.subgraph_policy import build_scorer
 from clew_lab.training.data.graph_questions import EncodedQuestion, encode_questions
 from clew_lab.training.hyperparameters import FeedbackRecipe

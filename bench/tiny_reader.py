@@ -17,16 +17,18 @@ import numpy as np
 import torch
 
 from clew.evaluation.significance import compare_means, mean_interval
-from clew.graph.subgraphs.textual_graph import GraphContext, GraphQuery, build_context
+from clew.graph.subgraphs.textual_graph import GraphQuery
 from clew.models.encoders.registry import DEFAULT_ENCODER, open_encoder
 from clew.nn.query_gnn import export_arrays
 from clew.protocols import Encoder
-from clew.retrievers.subgraph.encoding import GraphEncoder, SubgraphSelector
+from clew.retrievers.subgraph.encoding import SubgraphSelector
 from clew.retrievers.subgraph.gcn import GCNSelector, TrainedScorer
 from clew.retrievers.subgraph.settings import ScorerSettings
 from clew.training.hyperparameters import Recipe
 from clew.training.loop import train
 from clew_lab.datasets.graph_datasets import GraphQuestion
+from clew_lab.graph.graph_encoder import GraphEncoder
+from clew_lab.graph.reader_context import GraphContext, build_context
 from clew_lab.graph_readers.causal_lm import CausalReader
 from clew_lab.graph_readers.protocols import GraphReader
 from clew_lab.graph_readers.soft_prompt import SoftPromptReader

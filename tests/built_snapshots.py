@@ -13,7 +13,7 @@ from clew.graph.csr import Adjacency, build_adjacency, run_starts, unweighted_ro
 from clew.graph.segments.passage_columns import PassageColumns, StoredPassages
 from clew.graph.segments.sentence_columns import StoredSentences
 from clew.graph.sentence_index import SentenceRows
-from clew.graph.snapshot.imported_graph import ImportedGraph, distinct_rows, empty_graph
+from clew.graph.snapshot.imported_graph import ImportedGraph, empty_graph
 from clew.graph.snapshot.snapshot import Snapshot
 from clew.graph.snapshot.walk_graph import entity_nodes, walk_graph
 from clew.graph.string_array import StringArray
@@ -142,7 +142,8 @@ def _fact_triples(facts: Sequence[PassageFacts], number: Mapping[str, int], rela
 
 def _merge_triples(stated: LongArray, graph: LongArray) -> tuple[IntArray, Adjacency, BoolArray]:
     """Return the distinct triples (T, 3), the passages of each, and whether each is in the graph."""
-    triples, row = distinct_rows(np.concatenate([stated[:, :3], graph]))
+    triples, row = np.unique(np.concatenate([stated[:, :3], graph]), axis=0, return_inverse=True)
+    row = row.ravel()
     passages = build_adjacency(row[: len(stated)], stated[:, 3], np.ones(len(stated)), len(triples))
     imported = np.zeros(len(triples), dtype=bool)
     imported[row[len(stated) :]] = True

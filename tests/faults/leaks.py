@@ -30,7 +30,6 @@ import clew
 from clew.answering.selection import JSON, PASSAGES, PATHS, TEXT, select_answerer
 from clew.commands.answers import answer_json, evidence_json
 from clew.errors import InputError
-from clew.graph.subgraphs.textual_graph import GraphContext
 from clew.index import Index
 from clew.models.encoders.registry import DEFAULT_ENCODER
 from clew.models.llm.access import LLMClientFactory
@@ -44,6 +43,7 @@ from clew.retrievers.reranked import RerankedRetriever
 from clew.types import Document, Evidence, Failure, Prompt
 from clew_lab.candidates.edge_explanations import explain_reranking
 from clew_lab.gfm.target_explanations import explain_target
+from clew_lab.graph.reader_context import GraphContext
 from clew_lab.graph_readers.path_reader import PathGraphReader
 from clew_lab.graph_readers.selected_subgraph import ask_subgraph
 from clew_lab.models.graph_answer import build_prompt

@@ -11,7 +11,7 @@ from clew.errors import InputError
 from clew.index import Index
 from clew.indexing.kg_formats.files import graph_file
 from clew.protocols import fingerprint_of
-from clew.query.relation_matching import find_mediators
+from clew.query.relation_matching import mediators_fingerprint, open_mediators
 from clew.retrievers.registry import parse_retriever
 from clew.settings import Settings
 from clew.text.normalization import is_identifier
@@ -96,27 +96,29 @@ def test_fingerprints_of_baselines_depend_on_the_mediators(graph: Index, name: s
 def test_a_list_names_them(graph: Index, files: Path) -> None:
     assert "m.04" not in ends(graph, f",mediators=file:{files / 'cvt.txt'}")
     everyone = np.arange(len(graph.snapshot.entities), dtype=np.int32)
-    mask = find_mediators(graph.snapshot, f"file:{files / 'cvt.txt'}").mask(everyone)
+    listed = open_mediators(graph.snapshot, f"file:{files / 'cvt.txt'}")
+    assert listed is not None
+    mask = listed.mask(everyone)
     assert [graph.snapshot.entities[int(i)] for i in np.flatnonzero(mask)] == ["m.04"]
 
 
 @pytest.mark.parametrize("text", ["", "labelled", "unlabelled:x", "heads-of:", "heads-of:+", "file:"])
 def test_a_setting_that_says_nothing_is_refused(graph: Index, text: str) -> None:
     with pytest.raises(InputError, match="give unlabelled, heads-of"):
-        find_mediators(graph.snapshot, text)
+        open_mediators(graph.snapshot, text)
 
 
 def test_a_file_that_cannot_be_read_is_refused(graph: Index, tmp_path: Path) -> None:
     with pytest.raises(InputError, match="cannot be read"):
-        find_mediators(graph.snapshot, f"file:{tmp_path / 'nowhere'}")
+        open_mediators(graph.snapshot, f"file:{tmp_path / 'nowhere'}")
 
 
 def test_fingerprints_depend_on_what_is_listed(graph: Index, tmp_path: Path) -> None:
     file, seen = tmp_path / "cvt.txt", set()
     for text in ("m.04", "m.03"):
         file.write_text(text, encoding="utf-8")
-        seen.add(find_mediators(graph.snapshot, f"file:{file}").fingerprint)
-    seen.add(find_mediators(graph.snapshot, "unlabelled").fingerprint)
+        seen.add(mediators_fingerprint(open_mediators(graph.snapshot, f"file:{file}")))
+    seen.add(mediators_fingerprint(open_mediators(graph.snapshot, "unlabelled")))
     assert len(seen) == 3
 
 

@@ -111,7 +111,7 @@ def make_sentences(corpus: Sequence[RandomPassage], snapshot: Snapshot) -> Sente
     offsets = np.cumsum([0, *(len(passage.sentences) for passage in corpus)])
     spans = np.zeros((len(rows), 2), dtype=np.int32)
     vectors = GivenSimilarities([similarity for _, similarity in rows])
-    return SentenceIndex(offsets, spans, entities, none, none, none, vectors)
+    return SentenceIndex(offsets, entities, none, none, none, spans, vectors)
 
 
 def make_dense(scope: Scope) -> DenseRetriever:

@@ -1,15 +1,13 @@
 """`chains` on passages that can be followed by hand: what joins them, what is quoted, filters and settings."""
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from clew.errors import InputError
-from clew.graph.paths.sentence_chains import ChainWeights
 from clew.index import Index
-from clew.query.chain_search import NO_SENTENCE_VECTORS, ChainSearchConfig, FirstWeights
+from clew.query.chain_search import NO_SENTENCE_VECTORS
 from clew.retrievers.chains import Chains
 from clew.types import Document, Evidence
 from tests.small_index import make_index, result_ids
@@ -106,22 +104,12 @@ def test_where_no_path_is_wanted_none_is_quoted(small: Index) -> None:
     assert not evidence.chains
 
 
-def test_every_setting_reaches_the_search() -> None:
-    defaults = Chains()
-    for name, value in defaults.model_dump().items():
-        setting: dict[str, Any] = {name: 2 if name == "steps" else value + 1 if isinstance(value, int) else value / 2}
-        changed = Chains(**setting)
-        if name in ("chain_weight", "walk_weight"):
-            continue
-        assert changed.search_config() != defaults.search_config(), name
+def test_without_the_walk_passages_of_chains_alone_have_scores(facts: Index) -> None:
+    scores = {scored.item.id: scored.score for scored in search(facts, settings=Chains(walk_weight=0)).passages}
+    assert scores["ship"] == scores["rope"] == scores["town"] == 2.0
 
 
-def test_the_defaults_are_those_of_the_search() -> None:
-    assert Chains().search_config() == ChainSearchConfig()
-    assert replace(Chains().search_config(), first=FirstWeights(), chains=ChainWeights()) == ChainSearchConfig()
-
-
-@pytest.mark.parametrize("settings", [{"restart": 1.5}, {"steps": 4}, {"hub": -1.0}, {"first_sentences": 0}])
+@pytest.mark.parametrize("settings", [{"steps": 4}, {"walk_weight": -1.0}])
 def test_settings_out_of_range_are_refused(settings: dict[str, Any]) -> None:
     with pytest.raises(InputError, match=f"chains: {next(iter(settings))} is"):
         Chains(**settings)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clew.retrievers.fused import FusedRetriever, reciprocal_rank_fusion
+from clew.retrievers.fused import FusedRetriever, weighted_rank_fusion
 from clew.types import Evidence, Filter, Passage, Path, Scored, Triple, Usage
 
 
@@ -23,7 +23,7 @@ def test_fusion_equals_a_plain_loop(rankings: list[list[str]]) -> None:
     for ranking in rankings:
         for position in range(len(ranking)):
             expected[ranking[position]] = expected.get(ranking[position], Fraction(0)) + Fraction(1, 61 + position)
-    actual = reciprocal_rank_fusion([[passage(id_) for id_ in ranking] for ranking in rankings])
+    actual = weighted_rank_fusion([[passage(id_) for id_ in ranking] for ranking in rankings], [1.0] * len(rankings))
     assert {scored.item.id: scored.score for scored in actual} == pytest.approx(
         {k: float(v) for k, v in expected.items()}
     )
@@ -33,7 +33,7 @@ def test_fusion_equals_a_plain_loop(rankings: list[list[str]]) -> None:
 
 
 def test_ties_break_by_id() -> None:
-    actual = reciprocal_rank_fusion([[passage("b")], [passage("a")], [passage("c")]])
+    actual = weighted_rank_fusion([[passage("b")], [passage("a")], [passage("c")]], [1.0] * 3)
     assert [scored.item.id for scored in actual] == ["a", "b", "c"]
 
 

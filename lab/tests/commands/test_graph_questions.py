@@ -9,6 +9,7 @@ from clew.index import Index
 from clew.index import open as open_index
 from clew.retrievers.frag.retriever import FragRetriever
 from clew.retrievers.registry import parse_retriever
+from clew_lab.evaluation.evaluate_kgqa import path_limit
 from tests.faults.commands import run_clew
 from tests.faults.model_server import Request, ServerReply, model_server
 from tests.kinship import QUESTIONS, make_kinship_index, write_questions
@@ -204,7 +205,7 @@ def test_the_larger_number_of_paths_names_the_coverage(family: Path, tmp_path: P
 def test_the_limit_of_paths_is_that_of_the_kinds_that_can_be_asked(family: Path, name: str, limit: int) -> None:
     retriever = open_index(family).retriever(parse_retriever(name))
     assert isinstance(retriever, FragRetriever)
-    assert retriever.path_limit == limit
+    assert path_limit(retriever) == limit
 
 
 def answer_request(request: Request, _before: int) -> ServerReply:

@@ -15,7 +15,7 @@ from clew.text.display import to_single_line
 from clew_lab.datasets.graph_datasets import GraphDataset, GraphQuestion
 from clew_lab.graph_readers.protocols import TokenCounter
 from clew_lab.graph_readers.reader_files import open_reader
-from clew_lab.graph_readers.selected_subgraph import subgraph_source
+from clew_lab.graph_readers.selected_subgraph import retrieve_subgraphs, subgraph_source
 from clew_lab.models.causal_lm import CausalModel
 from lab.tests.datasets.g_retriever_writer import write_g_retriever
 from tests.faults.commands import Outcome, run_clew
@@ -356,7 +356,7 @@ def test_what_was_trained_together_answers(tmp_path: Path, questions: Path) -> N
 
     index = clew.open(tmp_path / "index")
     retriever = subgraph_source(index, GCNSubgraph(weights=tmp_path / "w", budget=3))
-    ((_, text, context),) = retriever.retrieve_subgraphs(["what has [Ada Lind]"], [()], 5)
+    ((_, text, context),) = retrieve_subgraphs(retriever, ["what has [Ada Lind]"], [()], 5)
     assert text == "what has Ada Lind"
     assert context is not None
     assert len(context.subgraph.nodes) == 3

@@ -12,7 +12,7 @@ import torch
 from numpy.typing import NDArray
 
 from clew.errors import InputError
-from clew.graph.subgraphs.textual_graph import GraphContext, TextualGraph
+from clew.graph.subgraphs.textual_graph import TextualGraph
 from clew.models.encoders.hashing import HashingEncoder
 from clew.retrievers.subgraph.settings import ScorerSettings
 from clew.training.hyperparameters import Recipe
@@ -26,6 +26,7 @@ from clew_lab.evaluation.compare_subgraphs import (
     compare_selections,
 )
 from clew_lab.evaluation.evaluate_subgraphs import MEASURES, evaluate_selector
+from clew_lab.graph.reader_context import GraphContext
 from clew_lab.retrievers.selectors import EgoGraph, WholeGraph
 from clew_lab.training.data.graph_questions import EncodedQuestion, encode_questions, train_test_split
 from clew_lab.training.hyperparameters import FeedbackRecipe

@@ -5,11 +5,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from clew.graph.subgraphs.textual_graph import TextualGraph, build_context, full_subgraph
+from clew.graph.subgraphs.textual_graph import TextualGraph
 from clew.models.encoders.hashing import HashingEncoder
 from clew.types import ignore_progress
 from clew_lab.datasets.graph_datasets import GraphDataset, GraphQuestion
 from clew_lab.evaluation.evaluate_subgraphs import MEASURES, count_truncated, evaluate_selector
+from clew_lab.graph.reader_context import build_context, full_subgraph
 from clew_lab.graph_readers.causal_lm import CausalReader
 from clew_lab.models.causal_lm import CausalModel
 from clew_lab.models.graph_answer import build_prompt

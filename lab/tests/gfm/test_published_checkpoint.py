@@ -14,7 +14,6 @@ import torch
 from huggingface_hub.errors import RevisionNotFoundError
 
 from clew.errors import InputError
-from clew.graph.snapshot.relational_edges import entity_graph
 from clew.index import Index
 from clew.inference.query_network import QueryGNNSettings
 from clew.models.encoders.sentence_transformer import EmbeddingConfig, SentenceTransformerEncoder
@@ -27,6 +26,7 @@ from clew.retrievers.registry import open_retriever, parse_retriever
 from clew.types import Document
 from clew_lab.gfm.entity_graphs import EntityGraphBuilder
 from clew_lab.gfm.published_checkpoint import load_published_checkpoint
+from clew_lab.graph.node_graphs import entity_graph
 from lab.tests.gfm.published_files import entity_model, stated_facts, write_checkpoint
 from tests.faults.commands import run_clew
 from tests.models.tiny_bert import WIDTH

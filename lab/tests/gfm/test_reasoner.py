@@ -10,7 +10,6 @@ import pytest
 import torch
 
 from clew.errors import InputError
-from clew.graph.snapshot.relational_edges import mention_graph
 from clew.index import Index
 from clew.inference.query_network import QueryGNNSettings
 from clew.models.encoders.sentence_transformer import EmbeddingConfig, SentenceTransformerEncoder
@@ -21,6 +20,7 @@ from clew.retrievers.registry import open_retriever, parse_retriever
 from clew_lab.gfm.published_checkpoint import load_published_checkpoint
 from clew_lab.gfm.published_retriever import published_name, reasoner_node_texts
 from clew_lab.gfm.target_explanations import explain_target
+from clew_lab.graph.node_graphs import mention_graph
 from clew_lab.nn.device_network import DeviceQueryNetwork
 from lab.tests.gfm.published_files import entity_model, stated_facts, write_checkpoint
 from tests.faults.commands import run_clew

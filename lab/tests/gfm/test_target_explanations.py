@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 
 from clew.errors import InputError
-from clew.graph.paths.likeliest_walks import best_walks, best_walks_by_mean, edge_layers
+from clew.graph.paths.likeliest_walks import best_walks
 from clew.index import Index
 from clew.models.encoders.registry import DEFAULT_ENCODER
 from clew.retrievers.gfm.retriever import GFMRetriever
 from clew_lab.gfm.target_explanations import explain_target
+from clew_lab.graph.walks_by_mean import best_walks_by_mean, edge_layers
 from tests.conftest import EXAMPLES
 from tests.small_index import make_index
 

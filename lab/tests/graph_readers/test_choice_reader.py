@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from clew.errors import InputError
-from clew.graph.subgraphs.textual_graph import GraphContext
+from clew_lab.graph.reader_context import GraphContext
 from clew_lab.graph_readers.choice_reader import ChoiceGraphReader, ChoiceWeights
 from tests.answering.graph_readers.graph_contexts import CONTEXTS, QUESTIONS, WIDTH, make_context
 

@@ -7,15 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from clew.graph.subgraphs.textual_graph import (
-    EncodedGraph,
-    GraphContext,
-    GraphQuery,
-    TextualGraph,
-    build_context,
-    induced_subgraph,
-)
+from clew.graph.subgraphs.textual_graph import EncodedGraph, GraphQuery, TextualGraph, induced_subgraph
 from clew.models.encoders.hashing import HashingEncoder
+from clew_lab.graph.reader_context import GraphContext, build_context
 from clew_lab.graph_readers.path_reader import PathGraphReader
 
 ENCODER = HashingEncoder(256)

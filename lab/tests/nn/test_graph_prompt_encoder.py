@@ -11,7 +11,7 @@ import torch
 
 from clew.arrays import LongArray
 from clew.errors import InputError
-from clew.graph.subgraphs.textual_graph import GraphContext
+from clew_lab.graph.reader_context import GraphContext
 from clew_lab.nn.graph_prompt_encoder import (
     EIGENVECTORS,
     PLACES,

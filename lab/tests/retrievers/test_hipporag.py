@@ -5,8 +5,8 @@ import pytest
 
 from clew.index import Index
 from clew.query.linking import link_question
-from clew.retrievers.evidence import NO_NAME
 from clew.retrievers.registry import parse_retriever
+from clew_lab.graph.nearest_entities import NO_NAME
 from lab.tests.oracles.hipporag import Corpus, passage_scores
 from tests.small_index import QUESTIONS, result_ids
 

@@ -14,10 +14,10 @@ from clew.index import Index
 from clew.models.encoders.hashing import HashingEncoder
 from clew.query.linking import link_question
 from clew.query.scope import Scope
-from clew.retrievers.evidence import NO_NAME
 from clew.settings import Settings
 from clew.types import Document
 from clew_lab.graph.mention_counts import count_mentions
+from clew_lab.graph.nearest_entities import NO_NAME
 from clew_lab.retrievers.hipporag import NamedPhrases
 from clew_lab.retrievers.linearrag import NO_START, LinearRAG, LinearRAGRetriever, build_occurrence_graph
 from lab.tests.oracles.linearrag import Corpus, Weights, activate, passage_mass

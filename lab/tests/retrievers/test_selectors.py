@@ -4,7 +4,8 @@ import numpy as np
 
 from clew.graph.subgraphs.textual_graph import EncodedGraph, GraphQuery, Subgraph, TextualGraph
 from clew.models.encoders.hashing import HashingEncoder
-from clew.retrievers.subgraph.encoding import GraphEncoder, node_similarity
+from clew.retrievers.subgraph.encoding import node_similarity
+from clew_lab.graph.graph_encoder import GraphEncoder
 from clew_lab.retrievers.selectors import EgoGraph, RandomNodes, SteinerSelector, TopNodes, WholeGraph, edge_similarity
 
 EDGES = [(0, 1), (1, 2), (2, 3), (3, 4), (1, 5)]

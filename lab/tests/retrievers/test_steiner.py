@@ -8,13 +8,14 @@ import pytest
 
 import clew
 from clew.graph.paths.simple_paths import path_entities
-from clew.graph.subgraphs.textual_graph import GraphQuery, Subgraph, full_subgraph, textualise
+from clew.graph.subgraphs.textual_graph import GraphQuery, Subgraph
 from clew.index import Index
 from clew.retrievers.evidence import NO_TOPIC
 from clew.retrievers.registry import parse_retriever
-from clew.retrievers.subgraph.retriever import NO_FACTS, SubgraphRetriever, SubgraphSettings
+from clew.retrievers.subgraph.retriever import NO_FACTS, Neighbourhood, SubgraphRetriever
 from clew.settings import Settings
 from clew.types import Document
+from clew_lab.graph.reader_context import full_subgraph, textualise
 from tests.kinship import QUESTIONS, TRIPLES, graph_of, make_kinship_index, path_ends
 
 
@@ -161,7 +162,7 @@ def test_a_selector_by_words_gets_the_relevance_of_relations(family: Index) -> N
             parts.text_vectors,
             selector,
             "all of it",
-            SubgraphSettings(),
+            Neighbourhood(),
             by_words=by_words,
         ).select("what is the profession of [Bo Lind]")
     without_words, with_words = selector.seen

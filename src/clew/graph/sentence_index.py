@@ -5,7 +5,7 @@ within a passage by their place.
 Source: none.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Protocol
 
 import numpy as np
@@ -51,15 +51,10 @@ class SentenceRows:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class SentenceIndex:
+class SentenceIndex(SentenceRows):
     """S sentences of P passages, which name E entities and have terms of a vocabulary of v."""
 
-    offsets: LongArray  # (P + 1,) passage p has the sentences offsets[p] to offsets[p + 1] - 1
     spans: SentenceSpans  # S spans in the text of the passage, in characters
-    entities: Adjacency  # S rows, the entities that a sentence names and that of its passage's title, ascending
-    terms: Adjacency  # S rows, positions in the vocabulary of the BM25 index, ascending
-    entity_sentences: Adjacency  # E rows, the sentences of a bridge, ascending; an entity that is none has no row
-    term_sentences: Adjacency  # v rows, the same for terms
     vectors: SentenceVectors | None  # None for an index without vectors of sentences
 
     def __len__(self) -> int:
@@ -69,13 +64,6 @@ class SentenceIndex:
 def index_sentences(rows: SentenceRows, columns: PassageColumns) -> SentenceIndex:
     """Return the sentences of passages, with the spans and vectors that lie in their segments."""
     places = SentencePlaces(columns.sentences, columns.places, rows.offsets)
-    vectors = PlacedSentenceVectors(places)
-    return SentenceIndex(
-        rows.offsets,
-        PlacedSpans(places),
-        rows.entities,
-        rows.terms,
-        rows.entity_sentences,
-        rows.term_sentences,
-        vectors if vectors.dimension else None,
-    )
+    stored = {field.name: getattr(rows, field.name) for field in fields(SentenceRows)}
+    vectors = PlacedSentenceVectors(places) if places.dimension else None
+    return SentenceIndex(**stored, spans=PlacedSpans(places), vectors=vectors)

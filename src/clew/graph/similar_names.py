@@ -104,7 +104,7 @@ def near_names(
                     if swapped:
                         part[size - 1] = query[first + size]
                     wanted = hash_part(name_length, segment, part, 0, size)
-                    place = _first_place(hashes, wanted)
+                    place = np.searchsorted(hashes, wanted)
                     while place < len(hashes) and hashes[place] == wanted:
                         owner = owners[place]
                         place += 1
@@ -196,19 +196,6 @@ def _contains(values, wanted):  # type: ignore[no-untyped-def]
     for i in range(len(values)):
         found |= values[i] == wanted
     return found
-
-
-@njit
-def _first_place(values, wanted):  # type: ignore[no-untyped-def]
-    """Return the first position of a value in ascending ones, or that of the next higher one."""
-    low, high = 0, len(values)
-    while low < high:
-        middle = (low + high) // 2
-        if values[middle] < wanted:
-            low = middle + 1
-        else:
-            high = middle
-    return low
 
 
 @njit

@@ -10,7 +10,7 @@ from typing import overload
 import numpy as np
 from numpy.typing import NDArray
 
-from clew.arrays import BoolArray, HashArray, IntArray, LongArray, expand_ranges
+from clew.arrays import BoolArray, HashArray, IntArray, LongArray
 from clew.arrays.kernels import njit
 
 
@@ -40,10 +40,7 @@ class StringArray(Sequence[str]):
 
     def take(self, positions: NDArray[np.integer]) -> "StringArray":
         """Return the strings at some positions (m,), in the order given."""
-        starts, sizes = self.offsets[:-1][positions], np.diff(self.offsets)[positions]
-        offsets = np.zeros(len(sizes) + 1, dtype=np.int64)
-        np.cumsum(sizes, out=offsets[1:])
-        return StringArray(self.data[expand_ranges(starts, sizes)[0]], offsets)
+        return take_strings(self, positions)
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
@@ -66,7 +63,7 @@ class StringArray(Sequence[str]):
             yield data[start:end].decode()
 
 
-def take_strings(strings: StringArray, rows: IntArray | LongArray) -> StringArray:
+def take_strings(strings: StringArray, rows: NDArray[np.integer]) -> StringArray:
     """Return the strings at some positions (n,), in that order."""
     offsets = np.zeros(len(rows) + 1, dtype=np.int64)
     np.cumsum((strings.offsets[1:] - strings.offsets[:-1])[rows], out=offsets[1:])

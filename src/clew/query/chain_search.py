@@ -22,14 +22,13 @@ Source: none; docs/decisions has what each kind of number gains.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from typing import final
 
 import numpy as np
 
 from clew.arrays import BoolArray, DoubleArray, FloatArray, IntArray, LongArray, expand_ranges, top_order
 from clew.graph.paths.sentence_chains import ChainQuestion, ChainWeights, SentenceChains, search_chains
-from clew.graph.sentence_index import SentenceIndex, SentenceVectors
+from clew.graph.sentence_index import SentenceIndex
 from clew.query.graph_walk import GraphWalk, GraphWalkConfig, QuestionWalk
 from clew.query.linking import LinkedQuestion
 from clew.query.question_vectors import PendingVector, SimilarPassages, link_and_encode
@@ -214,7 +213,7 @@ class ChainSearch:
         return ChainQuestion(
             terms.terms,
             terms.weights / total if total else terms.weights,
-            None if queries is None or vectors is None else partial(_similarities, vectors, queries),
+            None if queries is None or vectors is None else lambda rows: vectors.similarities(rows, queries),
             *self._names(walk.linked_question, terms.terms),
             np.zeros(0, dtype=np.bool_) if some is None else some,
         )
@@ -259,10 +258,6 @@ def shares_of_best(passages: IntArray, scored: IntArray, scores: DoubleArray) ->
     if len(scores) and scores.max() > 0.0:
         shares[passages.searchsorted(scored)] = scores / scores.max()
     return np.clip(shares, -1.0, 1.0)
-
-
-def _similarities(vectors: SentenceVectors, queries: FloatArray, sentences: IntArray) -> FloatArray:
-    return vectors.similarities(sentences, queries)
 
 
 CHAIN_FEATURES = (

@@ -223,8 +223,9 @@ class GraphContents:
         Raises:
             InputError: No entity has that name.
         """
-        wanted = self._find(name)
-        return self._neighbours(wanted)
+        ends = np.isin(self._snapshot.triples[:, [0, 2]], self._find(name))
+        found = self._write(np.flatnonzero(ends.any(axis=1) & self._visible_facts))
+        return (Neighbour(triple.entities[int(ends[position, 0])], triple) for triple, position in found)
 
     def triples(self, head: str = "", relation: str = "", tail: str = "") -> Iterator[Triple]:
         """Yield the facts with a head, a relation and a tail, "" for any, in the order of the index.
@@ -251,17 +252,12 @@ class GraphContents:
     @property
     def _visible_facts(self) -> BoolArray:
         """The facts (T,) that an allowed passage states or an imported graph holds, as an array of its own."""
-        blocked = self._scope.blocked_triples(self._where)
-        return np.ones(len(self._snapshot.triples), dtype=np.bool_) if blocked is None else ~blocked
+        return self._scope.visible_triples(self._where)
 
     @cached_property
     def _passage_counts(self) -> LongArray:
         """The allowed passages that mention each entity (E,)."""
-        rows = self._snapshot.mentioned_in
-        before = np.concatenate([[0], np.cumsum(self._allowed[rows.indices], dtype=np.int64)])
-        counts: LongArray = np.diff(before[np.asarray(rows.indptr)])
-        ties = self._scope.hidden_ties(self._allowed)
-        return counts if ties is None else ties.count_mentions(counts)
+        return self._scope.mention_counts(self._allowed)
 
     @cached_property
     def _fact_counts(self) -> LongArray:
@@ -290,13 +286,6 @@ class GraphContents:
             )
         return found
 
-    def _neighbours(self, wanted: IntArray) -> Iterator[Neighbour]:
-        ends = np.isin(self._snapshot.triples[:, [0, 2]], wanted)
-        chosen = np.flatnonzero(ends.any(axis=1) & self._visible_facts)
-        for triple, position in self._write(chosen):
-            head, tail = triple.entities
-            yield Neighbour(tail if ends[position, 0] else head, triple)
-
     def _write(self, positions: LongArray) -> Iterator[tuple[Triple, int]]:
         """Yield facts whose ends an allowed passage or a graph names, with their positions."""
         among = self._scope.restriction(self._allowed)
@@ -312,9 +301,7 @@ def view_graph(scope: Scope, where: Filter | None = None) -> GraphView:
     Raises InputError where the filter cannot be parsed.
     """
     s, allowed = scope.snapshot, scope.mask(where)
-    blocked = scope.blocked_triples(where)
-    shown = np.ones(len(s.triples), dtype=np.bool_) if blocked is None else ~blocked
-    names = scope.names(allowed)
+    shown, names = scope.visible_triples(where), scope.names(allowed)
     seen: BoolArray = np.ones(len(s.entities), dtype=np.bool_)
     if where is not None:
         seen = visible_entities(s, allowed)

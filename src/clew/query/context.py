@@ -338,21 +338,16 @@ class IndexContext:
     def load_fact_graph(self) -> FactGraph:
         """Return the facts of the index as a graph, cached on disk after the first time."""
         s, names = self.scope.snapshot, ("indptr", "neighbours", "edges")
-        return FactGraph(*self._cached_parts("facts", names, lambda: fact_graph(s.triples, len(s.entities))))
+        arrays = self._arrays.load_all(
+            names, "facts", lambda: _named_arrays(fact_graph(s.triples, len(s.entities)), names)
+        )
+        return FactGraph(**arrays)
 
     def load_passage_graph(self) -> RelationalEdges:
         """Return the edges between passages and the entities that join them, cached on disk after the first time."""
         s, names = self.scope.snapshot, ("indptr", "senders", "relations", "triples")
-        indptr, senders, relations, triples = self._cached_parts("passage-graph", names, lambda: passage_graph(s))
-        return RelationalEdges(indptr, senders, relations, triples, len(s.relations) + 2)
-
-    def _cached_parts(self, kind: str, names: Sequence[str], build: Callable[[], object]) -> list[NDArray[Any]]:
-        """Return arrays that are attributes of one object, which is built if any of them is not on disk."""
-        build_once = cache(build)
-        return [
-            self.cached_array(f"{kind}-{name}", lambda name=name: np.asarray(getattr(build_once(), name)))  # type: ignore[misc]
-            for name in names
-        ]
+        arrays = self._arrays.load_all(names, "passage-graph", lambda: _named_arrays(passage_graph(s), names))
+        return RelationalEdges(**arrays, relation_count=len(s.relations) + 2)
 
     def relation_texts(self) -> RelationTexts:
         """Return the relations in words; raises InputError where the index has no encoder."""
@@ -368,6 +363,10 @@ class IndexContext:
             encoder.encode,
             encoder.encode_queries,
         )
+
+
+def _named_arrays(owner: object, names: Sequence[str]) -> dict[str, NDArray[Any]]:
+    return {name: getattr(owner, name) for name in names}
 
 
 def _open_passages(derived: Path, name: str) -> StoredPassages:

@@ -140,6 +140,7 @@ _SHIP_ROLE = re.compile(rf"\s+(?:[a-z]+\s+)?(?:{_SHIP_ROLES})\b", re.I)
 _VERB = re.compile(
     r"\b(?:is|was|are|were|did|does|do|has|had|have|can|could|will|would|\w+ed|built|led|wrote|made)\b", re.I
 )
+_IS_QUESTION = re.compile(r"(?:in\s+)?(?:who|when|where|why|how|what|which)\b", re.I)
 _SENTENCE_END = re.compile(r"[a-z]{3}[.!?]\s")
 _ASKS_WHO = re.compile(r"\A\W*(?:(?:and|but|so)\s+)?(?:who|whom|whose)\b", re.I)
 
@@ -275,7 +276,7 @@ class Conversation:
             whole = self._add_topic(body)
         if not whole.references:
             return WholeQuestion(question, (), whole.unresolved)
-        return WholeQuestion(_capitalise(whole.text), whole.references, whole.unresolved)
+        return WholeQuestion(whole.text[:1].upper() + whole.text[1:], whole.references, whole.unresolved)
 
     def _complete(self, text: str) -> WholeQuestion | None:
         """Return a question that repeats the last one about something else, or asks it with another word."""
@@ -286,14 +287,10 @@ class Conversation:
             made = ask_otherwise(self._turns[-1].question, word) if self._turns and word in ("when", "where") else ""
             return WholeQuestion(made, ((text, made),)) if made else WholeQuestion(text, query=_cannot_complete(text))
         about = _ABOUT.match(text)
-        if about is None or not self._turns or not self._may_complete(about["rest"]):
+        if about is None or not self._turns or _IS_QUESTION.match(about["rest"]) or _VERB.search(about["rest"]):
             return None
         made = self._complete_with(about["rest"])
         return WholeQuestion(made, ((text, made),)) if made else WholeQuestion(text, query=_cannot_complete(text))
-
-    def _may_complete(self, rest: str) -> bool:
-        is_question = re.match(r"(?:in\s+)?(?:who|when|where|why|how|what|which)\b", rest, re.I)
-        return not (_VERB.search(rest) or is_question)
 
     def _complete_with(self, rest: str) -> str:
         """Return the last question about another name, time or part; "" where it leaves open what is meant."""
@@ -428,7 +425,3 @@ def _ask_which(error: _AmbiguousError) -> str:
 
 def _cannot_complete(text: str) -> str:
     return f"{text!r} says too little to go on from the question before: ask in full"
-
-
-def _capitalise(text: str) -> str:
-    return text[:1].upper() + text[1:]

@@ -70,13 +70,6 @@ class EntityContexts:
         """Return a context with what stands beside its entities, other than one entity."""
         return context.union(*(self.of_entity(other) for other in context)) - {entity}
 
-    def passage_counts(self, entities: list[int]) -> list[int]:
-        """Return how many passages mention each entity."""
-        rows = self._snapshot.mentioned_in.indptr
-        numbers = np.array(entities, dtype=np.int64)
-        counts: list[int] = (rows[numbers + 1] - rows[numbers]).tolist()
-        return counts
-
 
 def _have_digit(snapshot: Snapshot) -> BoolArray:
     """Return which names of entities (E,) have a digit."""
@@ -219,8 +212,7 @@ class DuplicateSearch:
 
     def _describe(self, score: float, one: int, other: int, reason: str) -> DuplicateEntities:
         names = self._snapshot.entities
-        counts = self._contexts.passage_counts([one, other])
-        if counts[1] > counts[0]:
+        if len(self._snapshot.passages_of(other)) > len(self._snapshot.passages_of(one)):
             one, other = other, one
         shared = (self._contexts.of_entity(one) & self._contexts.of_entity(other)) - {one, other}
         ordered = sorted(shared, key=lambda entity: (len(self._snapshot.passages_of(entity)), names[entity]))

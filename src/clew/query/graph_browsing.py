@@ -247,26 +247,20 @@ class GraphBrowser:
         return cited.cite(*spans[scores.index(max(scores))])
 
     def _find_visible(self, where: Filter | None) -> _Visible:
-        s, allowed = self._snapshot, self._scope.mask(where)
-        before = np.concatenate([[0], np.cumsum(allowed[s.mentioned_in.indices], dtype=np.int64)])
-        counts: LongArray = np.diff(before[np.asarray(s.mentioned_in.indptr)])
-        if (ties := self._scope.hidden_ties(allowed)) is not None:
-            counts = ties.count_mentions(counts)
+        counts = self._scope.mention_counts(self._scope.mask(where))
         seen = counts > 0
-        blocked = self._scope.blocked_triples(where)
-        ends = s.triples if blocked is None else s.triples[~blocked]
-        seen[ends[:, 0]] = seen[ends[:, 2]] = True
+        facts = self._scope.visible_triples(where)
+        for column in (0, 2):
+            seen[self._snapshot.triples[facts, column]] = True
         return _Visible(counts, seen)
 
     def _blocked_edges(self, where: Filter | None) -> BoolArray | None:
         allowed, edges = self._scope.mask(where), self._edges
-        triples, hidden = self._scope.blocked_triples(where), ~allowed[edges.passages]
+        hidden = ~allowed[edges.passages]
         if (ties := self._scope.hidden_ties(allowed)) is not None:
             hidden |= ties.are_hidden(edges.passages, edges.entities)
-        if triples is None and not hidden.any():
-            return None
-        known = np.zeros(len(self._snapshot.triples), dtype=np.bool_) if triples is None else triples
-        return np.concatenate([known, hidden])
+        blocked = np.concatenate([~self._scope.visible_triples(where), hidden])
+        return blocked if blocked.any() else None
 
     def _triples(self, position: int, where: Filter | None) -> IntArray:
         """Return the facts (n,) of an entity that are seen, ascending."""

@@ -11,22 +11,18 @@ Source: none; measured in docs/decisions. Differs from the source: nothing.
 import logging
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, final
-
-from numpy.typing import NDArray
+from typing import final
 
 from clew.graph.similar_names import SimilarNames, list_name_parts
 from clew.graph.snapshot.snapshot import Snapshot
+from clew.query.conditions import ArrayStore
 from clew.query.visible_names import NameTable
 from clew.text.casing import looks_like_name
 from clew.text.normalization import find_numbers, key_hash, name_key, strip_parentheses
-
-NameArrays = Callable[[str, Callable[[], Mapping[str, NDArray[Any]]]], Mapping[str, NDArray[Any]]]
-"""Returns the arrays of a name, from disk or computed."""
 
 _logger = logging.getLogger(__name__)
 _NOTICE_SECONDS = 2.0
@@ -45,7 +41,7 @@ class SimilarName:
 class _OpenedNames:
     """The names of an index by their parts, opened at the first use."""
 
-    def __init__(self, snapshot: Snapshot, store: NameArrays | None) -> None:
+    def __init__(self, snapshot: Snapshot, store: ArrayStore | None) -> None:
         self._snapshot = snapshot
         self._store = store
         self._names: SimilarNames | None = None
@@ -71,7 +67,7 @@ class UnknownNames:
     Nothing is read or computed before the first unknown name.
     """
 
-    def __init__(self, snapshot: Snapshot, store: NameArrays | None = None) -> None:
+    def __init__(self, snapshot: Snapshot, store: ArrayStore | None = None) -> None:
         self._snapshot = snapshot
         self._table: NameTable = snapshot
         self._names = _OpenedNames(snapshot, store)  # which copies share

@@ -19,6 +19,7 @@ import numpy as np
 from clew.arrays import BoolArray
 from clew.graph.snapshot.snapshot import Snapshot
 from clew.plugins.tracing import trace_calls
+from clew.query.conditions import ArrayStore
 from clew.query.linking import (
     FUNCTION_WORDS,
     MAX_NAME_TOKENS,
@@ -31,7 +32,7 @@ from clew.query.linking import (
     link_question,
     name_spans,
 )
-from clew.query.misspelt_names import NameArrays, SimilarName, UnknownNames
+from clew.query.misspelt_names import SimilarName, UnknownNames
 from clew.query.visible_names import NameTable
 from clew.text.casing import COMMON_WORDS, looks_like_name
 from clew.text.normalization import ARTICLES, Token, is_unspaced_letter, name_key, tokens
@@ -57,7 +58,7 @@ class QuestionLinker:
     def __init__(
         self,
         snapshot: Snapshot,
-        store: NameArrays | None = None,
+        store: ArrayStore | None = None,
         has_words: HasWords | None = None,
         *,
         similar: bool = True,
@@ -210,7 +211,7 @@ def _possible_runs(question: _Words, spans: Sequence[_Span]) -> list[_Run]:
         (first, last)
         for first, last in runs
         if question.is_whole(first, last)
-        and not _starts_with_article(question, first)
+        and (question.capitals[first] or question.words[first].key not in ARTICLES)
         and (question.is_name(first, last) or (question.is_lower and question.misspelt[first]))
     ]
     return sorted(whole, key=lambda run: (run[0] - run[1], run[0]))[:_MAX_LOOKUPS]
@@ -252,10 +253,6 @@ def _capital_runs(question: _Words) -> Iterator[_Run]:
             first = last
         else:
             first += 1
-
-
-def _starts_with_article(question: _Words, first: int) -> bool:
-    return question.words[first].key in ARTICLES and not question.capitals[first]
 
 
 def _may_belong(word: Token) -> bool:

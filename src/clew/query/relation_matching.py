@@ -173,7 +173,7 @@ class Mediators:
 
 
 def mediators_setting() -> Any:
-    """Return the field `mediators` of a retriever's settings: a text for `find_mediators`, or None for none."""
+    """Return the field `mediators` of a retriever's settings: a text for `open_mediators`, or None for none."""
     return setting(
         None,
         "nodes that paths go through and never end at: unlabelled, heads-of:PREFIX+PREFIX or file:PATH",
@@ -182,18 +182,15 @@ def mediators_setting() -> Any:
     )
 
 
-def open_mediators(snapshot: Snapshot, text: str | None) -> Mediators | None:
-    """Return the mediators that a setting describes, None for none; raises InputError where it is none of `FORMS`."""
-    return find_mediators(snapshot, text) if text else None
-
-
 def mediators_fingerprint(mediators: Mediators | None) -> str:
     """Return what mediators add to the fingerprint of a retriever; "" for none."""
     return "" if mediators is None else f"\0{mediators.fingerprint}"
 
 
-def find_mediators(snapshot: Snapshot, text: str) -> Mediators:
-    """Return the mediators that a setting describes; raises InputError where it is none of `FORMS`."""
+def open_mediators(snapshot: Snapshot, text: str | None) -> Mediators | None:
+    """Return the mediators that a setting describes, None for none; raises InputError where it is none of `FORMS`."""
+    if text is None:
+        return None
     kind, colon, value = text.partition(":")
     if kind == UNLABELLED and not colon:
         return Mediators(snapshot, kind, ())

@@ -7,7 +7,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from clew.arrays import BoolArray, FloatArray, top_order
+from clew.arrays import BoolArray, FloatArray, LongArray, top_order
 from clew.errors import InputError
 from clew.graph.snapshot.snapshot import Snapshot
 from clew.query.conditions import OWN_FIELDS, MetadataColumns
@@ -112,6 +112,19 @@ class Scope:
                 blocked |= np.isin(self.snapshot.triples[:, [0, 2]], unnamed).any(axis=1)
             _remember(self._blocked_triples, where, blocked if blocked.any() else None)
         return self._blocked_triples[where]
+
+    def visible_triples(self, where: Filter | None) -> BoolArray:
+        """Return the triples (T,) that a filter leaves, as an array of its own; raises InputError as `mask`."""
+        blocked = self.blocked_triples(where)
+        return np.ones(len(self.snapshot.triples), dtype=np.bool_) if blocked is None else ~blocked
+
+    def mention_counts(self, allowed: BoolArray) -> LongArray:
+        """Return how many allowed passages (P,) mention each entity (E,)."""
+        rows = self.snapshot.mentioned_in
+        before = np.concatenate([[0], np.cumsum(allowed[rows.indices], dtype=np.int64)])
+        counts: LongArray = np.diff(before[np.asarray(rows.indptr)])
+        ties = self.hidden_ties(allowed)
+        return counts if ties is None else ties.count_mentions(counts)
 
     @cached_property
     def _in_graph(self) -> BoolArray:

@@ -6,7 +6,7 @@ question needs.
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
-from typing import Protocol, final, overload
+from typing import final, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,36 +18,6 @@ from clew.query.hidden_ties import find_hidden_ties
 from clew.text.normalization import key_hash, name_key
 
 _KEPT_NAMES = 1 << 16  # labels and links of one filter that are kept
-
-
-class NameTable(Protocol):
-    """The names of E entities; a snapshot is one, of all names of an index."""
-
-    @property
-    def salt(self) -> int:
-        """Salt of all hashes."""
-
-    @property
-    def entities(self) -> Sequence[str]:
-        """The label of each entity; "" for one that has no name here."""
-
-    def passages_of(self, entity: int) -> IntArray:
-        """Return the passages (n,) that mention an entity, ascending."""
-
-    def entities_with_key(self, key_hash: int) -> IntArray:
-        """Return the entities (n,) with a name whose key has this hash, ascending."""
-
-    def is_separated(self, key_hash: int) -> bool:
-        """Return whether passages have a name of this hash that is linked to no entity (see `hidden_ties`)."""
-
-    def has_keys(self, key_hashes: NDArray[np.uint64]) -> BoolArray:
-        """Return for each hash (n,) whether any name's key has it, (n,)."""
-
-    def entities_with_name(self, name: str) -> IntArray:
-        """Return the entities (n,) with a name, ascending; only those displayed exactly so if there are any."""
-
-    def title_mask(self, entities: IntArray) -> BoolArray:
-        """Return for each entity (n,) whether it is the title of a document, (n,)."""
 
 
 @final
@@ -184,6 +154,10 @@ class _Labels(Sequence[str]):
 
     def __iter__(self) -> Iterator[str]:
         return map(self._read, range(self._count))
+
+
+NameTable = Snapshot | VisibleNames
+"""The names of E entities: of a snapshot all of them, else those that a filter leaves."""
 
 
 def visible_entities(snapshot: Snapshot, allowed: BoolArray) -> BoolArray:

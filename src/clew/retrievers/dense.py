@@ -5,8 +5,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-import numpy as np
-
 from clew.arrays import BoolArray, FloatArray
 from clew.plugins.records import SettingsRecord, setting
 from clew.query.context import IndexContext
@@ -35,24 +33,10 @@ class DenseRetriever(PassageRetriever):
         """Return positions and cosines of at most `k` of the allowed passages (P,), best first, and notes."""
         return self.similar.rank(self.question_vector(question), k, allowed)
 
-    def similarity(self, question: str) -> FloatArray:
-        """Return the cosine (P,) of every passage with a question."""
-        return self.scope.snapshot.vectors.similarities(self.question_vector(question))
-
     def question_vector(self, question: str) -> FloatArray:
         """Return a question's unit vector (d,)."""
         vector: FloatArray = self.encode([question])[0]
         return vector
-
-
-def scale_similarities(similarity: FloatArray, allowed: BoolArray) -> FloatArray:
-    """Scale allowed scores (P,) to 0 (the lowest) to 1 (the best), all 1 when they are equal; others are 0."""
-    if not allowed.any():
-        return np.zeros_like(similarity)
-    low, high = similarity[allowed].min(), similarity[allowed].max()
-    # Equal scores must not be 0: a walk that restarts at passages alone would have nowhere to start.
-    scaled = (similarity - low) / (high - low) if high > low else np.ones_like(similarity)
-    return np.where(allowed, scaled, np.float32(0.0)).astype(np.float32)
 
 
 class Dense(SettingsRecord):

@@ -23,7 +23,6 @@ from clew.text.sentences import without_headings
 from clew.types import Citation, Evidence, Filter, Passage, Path, Scored, SentenceChain, Usage
 
 EMPTY_QUESTION = "the question is empty: nothing was searched"
-NO_NAME = "no name in the question: dense ranking"
 NO_TOPIC = "the question names no entity of the graph; name one in [brackets], or give --topic"
 
 

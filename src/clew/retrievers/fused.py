@@ -35,15 +35,11 @@ class FusedRetriever:
 
     def _fuse(self, rankings: Sequence[Evidence], k: int) -> Evidence:
         started = time.perf_counter() - sum(ranking.usage.seconds for ranking in rankings)
-        passages = reciprocal_rank_fusion([[s.item for s in ranking.passages] for ranking in rankings])[:k]
+        found = [[scored.item for scored in ranking.passages] for ranking in rankings]
+        passages = weighted_rank_fusion(found, [1.0] * len(found))[:k]
         paths: list[Scored[Path]] = [path for ranking in rankings for path in ranking.paths]
         notes = dict.fromkeys(note for ranking in rankings for note in ranking.notes)
         return make_evidence(passages, sorted(paths, key=lambda p: -p.score), list(notes), started)
-
-
-def reciprocal_rank_fusion(rankings: Sequence[Sequence[Passage]]) -> list[Scored[Passage]]:
-    """Return every passage of the rankings with the sum of 1 / (60 + rank), best first, ties by id."""
-    return weighted_rank_fusion(rankings, [1.0] * len(rankings))
 
 
 def weighted_rank_fusion(

@@ -16,8 +16,6 @@ from clew.retrievers.evidence import keep_named
 from clew.retrievers.fused import FUSION_DEPTH, weighted_rank_fusion
 from clew.types import Fact, Passage, Path, Scored
 
-NO_START_TRIPLE = "no triple to expand from: the ranking of the base alone"
-
 
 @dataclass(frozen=True, slots=True)
 class ExpansionSettings:

@@ -66,10 +66,10 @@ class GivenTopicRetriever(GivenRetriever):
 def accept_retriever(given: object, scope: Scope, origin: Origin | None = None) -> Retriever:
     """Return a retriever over the index of a scope, with its evidence checked unless it is one of this package.
 
-    One that selects subgraphs, too, stays as it is. Raises InputError where it has no method `retrieve`.
+    Raises InputError where it has no method `retrieve`.
     """
     found_at = check_given(given, KIND, {"retrieve": None}, origin)
-    if is_own(given) or hasattr(given, "retrieve_subgraphs"):
+    if is_own(given):
         return cast("Retriever", given)
     if isinstance(given, TopicRetriever):
         return GivenTopicRetriever(given, scope, found_at)

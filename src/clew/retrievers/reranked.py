@@ -71,12 +71,10 @@ class RerankedRetriever:
         paths = tuple(path for path in base.paths if _is_supported(path.item, ids))
         chains = tuple(chain for chain in base.chains if any(quote.passage_id in ids for quote in chain.item.sentences))
         is_unchanged = reranked.passages == base.passages[: self.rerank_depth]  # not ranked, as the reranker notes
-        notes = reranked.notes if is_unchanged else (*reranked.notes, self._note(len(reranked.passages)))
+        note = f"{self.name} reranked the first {format_count(len(reranked.passages), 'passage')}"
+        notes = reranked.notes if is_unchanged else (*reranked.notes, note)
         usage = replace(reranked.usage, seconds=base.usage.seconds + seconds)
         return replace(reranked, passages=passages, paths=paths, chains=chains, notes=notes, usage=usage)
-
-    def _note(self, count: int) -> str:
-        return f"{self.name} reranked the first {format_count(count, 'passage')}"
 
 
 def _replace_paths(evidence: Evidence, explanation: Evidence) -> Evidence:

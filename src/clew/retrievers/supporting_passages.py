@@ -29,11 +29,6 @@ class PathRetriever(ABC, Generic[Trace]):
     __slots__ = ()
     scope: Scope
 
-    @property
-    def path_limit(self) -> int:
-        """Maximum number of paths of a question; 0 where nothing but the size of the selected graph limits it."""
-        return 0
-
     def retrieve(self, questions: Sequence[str], k: int, where: Filter | None = None) -> list[Evidence]:
         """Return paths, and at most `k` passages that state them (see `Retriever`).
 

@@ -6,16 +6,8 @@ from hashlib import blake2b
 import numpy as np
 from numpy.typing import NDArray
 
-from clew.graph.subgraphs.textual_graph import (
-    EncodedGraph,
-    GraphContext,
-    GraphQuery,
-    Subgraph,
-    TextualGraph,
-    build_context,
-    full_subgraph,
-    induced_subgraph,
-)
+from clew.graph.subgraphs.textual_graph import EncodedGraph, GraphQuery, Subgraph, TextualGraph, induced_subgraph
+from clew_lab.graph.reader_context import GraphContext, build_context, full_subgraph
 
 WIDTH = 8
 Edge = tuple[int, str, int]

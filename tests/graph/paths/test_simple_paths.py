@@ -95,12 +95,7 @@ def test_a_million_facts_between_two_entities_are_skipped() -> None:
     assert found.nodes[-1].tolist() == [0, 1, 2, -1]
 
 
-def test_invalid_numbers_are_rejected() -> None:
+def test_a_start_outside_the_graph_is_refused() -> None:
     local = local_graph(fact_graph(np.array([(0, 0, 1)], dtype=np.int32), 2), np.arange(2, dtype=np.int32))
-    for start, hops, max_paths, message in (
-        (0, -1, 5, "of -1 hops"),
-        (0, 2, -1, "-1 paths"),
-        (2, 2, 5, "position 2: wanted 0 to 1"),
-    ):
-        with pytest.raises(InputError, match=message):
-            simple_paths(local, np.array([start]), hops, max_paths)
+    with pytest.raises(InputError, match="position 2: wanted 0 to 1"):
+        simple_paths(local, np.array([2]), 2, 5)

@@ -9,23 +9,12 @@ from hypothesis import strategies as st
 
 from clew.graph.csr import build_adjacency
 from clew.graph.segments.segment import Vocabulary
-from clew.graph.snapshot.imported_graph import ImportedGraph, distinct_rows, empty_graph
+from clew.graph.snapshot.imported_graph import ImportedGraph, empty_graph
 from clew.graph.snapshot.relational_edges import passage_graph, stated_edge_mask
 from clew.graph.snapshot.snapshot import Snapshot
 from clew.graph.string_array import StringArray
 from clew.text.normalization import key_hash
 from tests.built_snapshots import PassageFacts, PassageTexts, build_snapshot
-
-ROWS = st.lists(st.tuples(*[st.sampled_from([0, 1, 2, 3, 1 << 20, 1 << 31, (1 << 62) - 1])] * 3))
-
-
-@given(ROWS)
-def test_distinct_rows_are_those_of_numpy(rows: list[tuple[int, int, int]]) -> None:
-    matrix = np.array(rows, dtype=np.int64).reshape(-1, 3)
-    distinct, which = distinct_rows(matrix)
-    expected, inverse = np.unique(matrix, axis=0, return_inverse=True)
-    assert distinct.tolist() == expected.tolist()
-    assert which.tolist() == inverse.ravel().tolist()
 
 
 def vocabulary(*texts: str) -> Vocabulary:

@@ -11,13 +11,13 @@ from clew.graph.csr import build_adjacency
 from clew.graph.snapshot.relational_edges import (
     EQUIVALENT_RELATION,
     MENTIONS_RELATION,
-    entity_graph,
     induced_edges,
     passage_graph,
     relation_texts,
 )
 from clew.graph.string_array import StringArray
 from clew.index import Index
+from clew_lab.graph.node_graphs import entity_graph
 from tests.oracles import relational_edges as plain
 
 

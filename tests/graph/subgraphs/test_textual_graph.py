@@ -7,15 +7,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clew.graph.subgraphs.textual_graph import (
-    EncodedGraph,
-    GraphQuery,
-    TextualGraph,
-    build_context,
-    full_subgraph,
-    induced_subgraph,
-    textualise,
-)
+from clew.graph.subgraphs.textual_graph import EncodedGraph, GraphQuery, TextualGraph, induced_subgraph
+from clew_lab.graph.reader_context import build_context, full_subgraph, textualise
 
 TEXTS = st.text(st.one_of(st.characters(codec="utf-8"), st.sampled_from("\",\r\n'; \t")), max_size=12)
 

@@ -23,9 +23,9 @@ from clew.retrievers.frag.path_ranking import (
     TrainedPathRanker,
     load_path_ranker,
     relation_path_features,
-    save_path_ranker,
 )
 from clew.text.bm25 import BM25Scorer
+from clew_lab.training.saved_weights import save_path_ranker
 from tests.retrievers.frag.damage import change_arrays, change_config, write_bytes, zeros
 
 if TYPE_CHECKING:

@@ -31,7 +31,6 @@ def graph_of(nodes: list[int], targets: list[bool], walked: dict[int, float] | N
         np.zeros((count, 0), dtype=np.float32),
         zeros,
         np.array(targets, dtype=bool),
-        has_fallback_seeds=False,
         walk_passages=(np.array(order, dtype=np.int32), values),
         notes=(),
     )

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from clew.graph.subgraphs.textual_graph import EncodedGraph, GraphQuery, TextualGraph
 from clew.models.encoders.hashing import HashingEncoder
-from clew.retrievers.subgraph.encoding import GraphEncoder, node_similarity
+from clew.retrievers.subgraph.encoding import node_similarity
 from clew.retrievers.subgraph.gcn_features import (
     QUESTION,
     SCALAR_COUNT,
@@ -21,6 +21,7 @@ from clew.retrievers.subgraph.gcn_features import (
     walk_prior,
     walk_shares,
 )
+from clew_lab.graph.graph_encoder import GraphEncoder
 
 WIDTH = 16
 ENCODER = HashingEncoder(WIDTH)

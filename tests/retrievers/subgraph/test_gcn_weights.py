@@ -11,11 +11,11 @@ import pytest
 import torch
 from safetensors.numpy import load_file, save_file
 
-from clew.errors import InputError, ProviderError
+from clew.errors import ProviderError
 from clew.inference.subgraph_network import PRODUCT, SUM
 from clew.nn.query_gnn import export_arrays
 from clew.retrievers.subgraph.encoding import node_similarity
-from clew.retrievers.subgraph.gcn import TrainedScorer, load_scorer, make_node_batch, save_scorer
+from clew.retrievers.subgraph.gcn import TrainedScorer, load_scorer, make_node_batch
 from clew.retrievers.subgraph.gcn_features import (
     QUESTION,
     TEXT,
@@ -25,6 +25,7 @@ from clew.retrievers.subgraph.gcn_features import (
 )
 from clew.retrievers.subgraph.settings import Inputs, ScorerSettings
 from clew_lab.nn.subgraph_policy import NodeBatch, SubgraphScorer, build_scorer
+from clew_lab.training.saved_weights import save_scorer
 from lab.tests.contracts.test_subgraph_selectors import ODD_GRAPHS, WIDTH
 
 SHAPES = {
@@ -142,15 +143,6 @@ def test_arrays_of_another_network_are_refused(tmp_path: Path, harm: str) -> Non
 def test_a_missing_folder_is_reported(tmp_path: Path) -> None:
     with pytest.raises(ProviderError, match="train or install"):
         load_scorer(tmp_path / "gone")
-
-
-def test_invalid_settings_are_refused() -> None:
-    with pytest.raises(InputError, match="inputs is 'names': wanted text or question"):
-        ScorerSettings(inputs="names")  # type: ignore[arg-type]
-    with pytest.raises(InputError, match="combination is 'quotient': wanted product or sum"):
-        ScorerSettings(combination="quotient")  # type: ignore[arg-type]
-    with pytest.raises(InputError, match="wanted 2 layers or more"):
-        build_scorer(ScorerSettings(layers=1), WIDTH, 0)
 
 
 def test_networks_depend_on_the_seed_and_leave_the_global_generator_alone() -> None:

@@ -39,10 +39,10 @@ def subgraph(
     recipe: Annotated[SelectionRecipe, Without("patience")],
 ) -> None:
     """Train the selection of subgraphs by a reader's answers, for --retriever gcn-subgraph:weights=FOLDER."""
-    from clew.retrievers.subgraph.gcn import save_scorer
     from clew.training.checkpoint import single_process
     from clew_lab.training.recipes.graph_readers import open_model, reader_factory, save_soft_prompt
     from clew_lab.training.recipes.subgraph import train_selection
+    from clew_lab.training.saved_weights import save_scorer
 
     check_folder("--out", out)
     source.check(split)

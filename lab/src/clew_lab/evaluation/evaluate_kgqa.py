@@ -216,13 +216,24 @@ def published_scores(reply: str, answers: Sequence[str]) -> tuple[float, float]:
     return published_accuracy(reply, answers, "hit"), published_f1(reply, answers)
 
 
+def path_limit(retriever: PathRetriever[Any]) -> int:
+    """Return how many paths of a question a retriever ranks, at most; the larger number where it differs by kind.
+
+    It is 0 where nothing but the size of the selected graph limits it.
+    """
+    if not isinstance(retriever, FragRetriever):
+        return int(getattr(retriever, "path_limit", 0))
+    kinds = {"simple": retriever.settings.simple, "complex": retriever.settings.complex}
+    return max(kind.paths for name, kind in kinds.items() if retriever.settings.always in ("", name))
+
+
 def _score_paths(
     index: Index, retriever: PathRetriever[Any], question: Question, found: Evidence, trace: object
 ) -> dict[str, float]:
     """Return the measures of a question's paths, and of each step of the search where it keeps a trace of its steps."""
     paths = [path.item for path in found.paths]
     triples = first_triples(paths, COMPARED_TRIPLES)
-    limit = f"@{retriever.path_limit}" if retriever.path_limit else ""
+    limit = f"@{most}" if (most := path_limit(retriever)) else ""
     row = {
         f"coverage{limit}": answer_coverage(path_entity_names(paths, found.topics), question.answers),
         "path_recall": path_recall(paths, question.paths),

@@ -7,13 +7,14 @@ import numpy as np
 
 from clew.arrays import DoubleArray
 from clew.errors import InputError
-from clew.graph.subgraphs.textual_graph import GraphContext, Subgraph, build_context
+from clew.graph.subgraphs.textual_graph import Subgraph
 from clew.retrievers.subgraph.encoding import SubgraphSelector
 from clew.text.answer_metrics import answer_tokens, containment, normalize_answer
 from clew.text.normalization import name_key
 from clew_lab.datasets.graph_datasets import AccuracyRule
 from clew_lab.evaluation.kgqa_metrics import CHARACTERS_PER_TOKEN
 from clew_lab.evaluation.published_accuracy import published_accuracy, published_f1
+from clew_lab.graph.reader_context import GraphContext, build_context
 from clew_lab.graph_readers.protocols import GraphReader, TokenCounter
 from clew_lab.training.data.graph_questions import EncodedQuestion, lowest_losses
 

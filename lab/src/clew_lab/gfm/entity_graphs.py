@@ -91,7 +91,7 @@ class EntityGraphBuilder:
         notes = describe_links(linked, lambda e: self._label(linked, e, allowed) if e in named else "")
         notes = add_fallback_note(notes) if fallback else notes
         no_walk = np.zeros(0, dtype=np.int32), np.zeros(0, dtype=np.float32)
-        return QuestionGraph(nodes, senders, receivers, edges, *inputs, bool(fallback), no_walk, notes)
+        return QuestionGraph(nodes, senders, receivers, edges, *inputs, no_walk, notes)
 
     def _label(self, linked: LinkedQuestion, entity: int, allowed: BoolArray) -> str:
         """Return the name of an entity that a question names; its own word where no other is tied to that."""

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 from clew.arrays import BoolArray, FloatArray
 from clew.errors import InputError
-from clew.graph.snapshot.relational_edges import entity_graph, inverse_text, mention_graph, relation_texts
+from clew.graph.snapshot.relational_edges import relation_texts
 from clew.graph.snapshot.snapshot import Snapshot
 from clew.inference.query_network import QueryNetwork
 from clew.models.encoders.registry import open_encoder
@@ -27,13 +27,14 @@ from clew.protocols import Encoder
 from clew.query.context import IndexContext
 from clew.query.entity_linker import LinkerMethod, LinkerSettings
 from clew.query.question_vectors import SimilarPassages
-from clew.retrievers.gfm.explanations import EdgePathBuilder
 from clew.retrievers.gfm.factory import check_encoder, project_all_relations
 from clew.retrievers.gfm.passage_ranking import PassageRanker
 from clew.retrievers.gfm.retriever import GFMRetriever
 from clew.retrievers.gfm.settings import EntityForm, Ranker, Seeds, Targets
 from clew.retrievers.gfm.weights import TrainedGNN, load_weights
 from clew_lab.gfm.entity_graphs import EntityGraphBuilder, EntityRanker, NearestPassages
+from clew_lab.gfm.node_paths import NodePathBuilder
+from clew_lab.graph.node_graphs import both_relation_texts, entity_graph, inverse_text, mention_graph
 
 if TYPE_CHECKING:
     from clew_lab.nn.device_network import DeviceQueryNetwork
@@ -196,7 +197,7 @@ def build_gfm_paper(context: IndexContext, settings: GFMPaper) -> GFMRetriever:
         network,
         projected,
         ranker,
-        EdgePathBuilder(snapshot, graphs.edges, trained.targets),
+        NodePathBuilder(snapshot, graphs.edges, trained.targets),
         context.paths_per_passage,
         trained.key,
         node_texts=load_node_texts(context, encoder) if trained.model.settings.fusion else None,
@@ -210,7 +211,7 @@ def relation_texts_for(targets: Targets, snapshot: Snapshot) -> list[str]:
     """
     if targets == "documents":
         return reasoner_relation_texts(snapshot)
-    return relation_texts(snapshot, inverses=targets == "entities")
+    return both_relation_texts(snapshot) if targets == "entities" else relation_texts(snapshot)
 
 
 def load_node_texts(context: IndexContext, encoder: Encoder) -> FloatArray:

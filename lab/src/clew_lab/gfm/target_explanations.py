@@ -14,7 +14,7 @@ import numpy as np
 
 from clew.arrays import BoolArray, FloatArray
 from clew.errors import InputError
-from clew.graph.paths.likeliest_walks import best_walks, best_walks_by_mean, edge_layers
+from clew.graph.paths.likeliest_walks import best_walks
 from clew.query.graph_walk import NO_MATCH
 from clew.retrievers.gfm.explanations import OVERSAMPLING
 from clew.retrievers.gfm.passage_graphs import QuestionGraph
@@ -25,6 +25,8 @@ from clew_lab.candidates.explained_targets import (
     find_target_passages,
     propose_targets,
 )
+from clew_lab.gfm.node_paths import scores_entities
+from clew_lab.graph.walks_by_mean import best_walks_by_mean, edge_layers
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +108,7 @@ def explain_target(
 
 def _is_mentioned_alone(retriever: GFMRetriever, target: str, passage: str, allowed: BoolArray) -> bool:
     """Whether a target is an entity whose node is a passage of another title, the only one that mentions it."""
-    if retriever.path_builder.scores_entities or find_target_passages(retriever.scope, target, allowed):
+    if scores_entities(retriever.path_builder) or find_target_passages(retriever.scope, target, allowed):
         return False
     title = int(retriever.scope.snapshot.title_entities[retriever.scope.snapshot.position(passage)])
     return title not in find_target_entities(retriever.scope, target, allowed)
@@ -145,7 +147,7 @@ def _describe(
             builder.node_name(int(graph.nodes[graph.senders[edge]]), allowed),
             builder.node_name(int(graph.nodes[graph.receivers[edge]]), allowed),
             builder.build_triple(graph, edge, allowed),
-            builder.is_inverse(graph, edge),
+            bool(builder.edges.relations[graph.edges[edge]] < builder.edges.relation_count),
             float(importance[layer, edge]),
             layer + 1,
         )
@@ -164,7 +166,7 @@ def _find_node(
     allowed: BoolArray,
 ) -> tuple[int, str]:
     """Return the node of the question's graph that a target is, and the id of the passage that it explains."""
-    s, of_entities = retriever.scope.snapshot, retriever.path_builder.scores_entities
+    s, of_entities = retriever.scope.snapshot, scores_entities(retriever.path_builder)
     of_nodes = retriever.path_builder.entity_nodes
     passages = find_target_passages(retriever.scope, target, allowed)
     # A title names an entity as well, which weights of entities score; a passage is then meant by its id.

@@ -10,6 +10,8 @@ from clew.models.validation import replace_surrogates
 from clew.query.linking import link_question
 from clew.query.visible_names import NameTable
 
+NO_NAME = "no name in the question: dense ranking"
+
 
 def find_nearest_entities(
     snapshot: Snapshot,

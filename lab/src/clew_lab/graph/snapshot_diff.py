@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from clew.arrays import LongArray
-from clew.graph.snapshot.imported_graph import distinct_rows
 from clew.graph.snapshot.snapshot import Snapshot
 from clew.text.normalization import key_hash
 from clew.text.places import compared_metadata
@@ -98,7 +97,8 @@ def _diff_triples(
     for snapshot, entity, relation in zip((old, new), entities.numbers, relations.numbers, strict=True):
         heads, codes, tails = snapshot.triples.T
         numbered.append(np.column_stack([entity[heads], relation[codes], entity[tails]]))
-    distinct, which = distinct_rows(np.concatenate(numbered))
+    distinct, which = np.unique(np.concatenate(numbered), axis=0, return_inverse=True)
+    which = which.ravel()
     present = np.zeros((2, len(distinct)), dtype=bool)
     present[0, which[: len(old.triples)]] = True
     present[1, which[len(old.triples) :]] = True

@@ -14,8 +14,8 @@ import numpy as np
 
 from clew.arrays import FloatArray
 from clew.errors import InputError
-from clew.graph.subgraphs.textual_graph import GraphContext
 from clew.models.validation import require_unicode
+from clew_lab.graph.reader_context import GraphContext
 from clew_lab.graph_readers.protocols import GeneratedText, check_counts
 from clew_lab.models.batching import PaddingSide, TokenBatch, TokenizedExample, answer_losses, collate, generate
 from clew_lab.models.causal_lm import CausalModel, LoadedModel

@@ -14,7 +14,7 @@ import numpy as np
 
 from clew.arrays import FloatArray
 from clew.errors import InputError
-from clew.graph.subgraphs.textual_graph import GraphContext
+from clew_lab.graph.reader_context import GraphContext
 from clew_lab.graph_readers.protocols import check_counts
 
 

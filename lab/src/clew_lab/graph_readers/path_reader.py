@@ -17,8 +17,9 @@ import numpy as np
 from clew.arrays import FloatArray, IntArray, LongArray, top_order
 from clew.graph.paths.relation_paths import first_level, next_level
 from clew.graph.subgraphs.k_hop import LocalGraph
-from clew.graph.subgraphs.textual_graph import GraphContext, symmetric_rows
+from clew.graph.subgraphs.textual_graph import symmetric_rows
 from clew.text.normalization import name_key
+from clew_lab.graph.reader_context import GraphContext
 from clew_lab.graph_readers.protocols import check_counts
 
 TEMPERATURE = 0.05

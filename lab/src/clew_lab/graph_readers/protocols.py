@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     from torch import Tensor
     from torch.nn import Parameter
 
-    from clew.graph.subgraphs.textual_graph import GraphContext
     from clew.types import FloatArray
+    from clew_lab.graph.reader_context import GraphContext
 
 
 class GraphReader(Protocol):

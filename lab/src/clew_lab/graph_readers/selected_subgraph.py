@@ -9,17 +9,18 @@ marked as weak.
 import time
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Protocol, runtime_checkable
 
 from clew.answering.kg_paths import NO_PATHS_NOTE
 from clew.answering.replies import empty_answer
 from clew.errors import InputError
 from clew.graph.paths.simple_paths import path_entities
-from clew.graph.subgraphs.textual_graph import GraphContext
 from clew.index import Index, RetrieverSpec
+from clew.protocols import fingerprint_of
+from clew.retrievers.subgraph.retriever import SubgraphRetriever
 from clew.text.display import format_count, to_single_line
 from clew.text.normalization import name_key
 from clew.types import Answer, Evidence, Filter, Scored, Usage
+from clew_lab.graph.reader_context import GraphContext, build_context
 from clew_lab.graph_readers.protocols import GeneratedText, GraphReader, TokenCounter
 
 NOTHING_READ_NOTE = "the model's reply is empty"
@@ -27,32 +28,32 @@ OUTSIDE_NOTE = "the answer is the name of no selected entity: the model knows it
 OTHER_SELECTION_NOTE = "the soft prompt was trained with another selection than this retriever's: name its weights"
 
 
-@runtime_checkable
-class SubgraphSource(Protocol):
-    """A retriever that selects a subgraph for each question."""
-
-    @property
-    def selector_fingerprint(self) -> str:
-        """Changes whenever a selection may change, given the same graph and budget."""
-
-    def retrieve_subgraphs(
-        self, questions: Sequence[str], topics: Sequence[Sequence[str]], k: int, where: Filter | None = None
-    ) -> list[tuple[Evidence, str, GraphContext | None]]:
-        """Return the evidence of each question, its text without brackets, and its subgraph; None if it is empty.
-
-        `topics`, `k` and `where` are those of `TopicRetriever.retrieve_about`.
-        """
-
-
-def subgraph_source(index: Index, retriever: RetrieverSpec) -> SubgraphSource:
+def subgraph_source(index: Index, retriever: RetrieverSpec) -> SubgraphRetriever:
     """Return a retriever of an index that selects subgraphs; raises InputError for one that does not."""
-    if isinstance(opened := index.retriever(retriever), SubgraphSource):
+    if isinstance(opened := index.retriever(retriever), SubgraphRetriever):
         return opened
     name = retriever if isinstance(retriever, str) else getattr(type(retriever), "label", type(retriever).__name__)
     raise InputError(
         f"a reader of subgraphs answers from what gcn-subgraph or steiner selects, not {name}: give --retriever "
         "gcn-subgraph or steiner"
     )
+
+
+def retrieve_subgraphs(
+    retriever: SubgraphRetriever,
+    questions: Sequence[str],
+    topics: Sequence[Sequence[str]],
+    k: int,
+    where: Filter | None = None,
+) -> list[tuple[Evidence, str, GraphContext | None]]:
+    """Return the evidence of each question, its text without brackets, and its subgraph; None if it is empty.
+
+    `topics`, `k` and `where` are those of `TopicRetriever.retrieve_about`.
+    """
+    return [
+        (evidence, "", None) if found is None else (evidence, found.text, build_context(found.query, found.subgraph))
+        for evidence, found in retriever.retrieve_with_trace(questions, topics, k, where)
+    ]
 
 
 def ask_subgraph(
@@ -72,9 +73,9 @@ def ask_subgraph(
     answer. Raises InputError where the retriever selects no subgraph.
     """
     opened = subgraph_source(index, retriever)
-    ((evidence, text, context),) = opened.retrieve_subgraphs([question], [topics], k, where)
+    ((evidence, text, context),) = retrieve_subgraphs(opened, [question], [topics], k, where)
     answer = answer_from_subgraph(reader, text, index.finish(evidence, where), context)
-    if trained_with in ("", opened.selector_fingerprint):
+    if trained_with in ("", fingerprint_of(opened.selector)):
         return answer
     return replace(answer, notes=(*answer.notes, OTHER_SELECTION_NOTE))
 
@@ -82,7 +83,7 @@ def ask_subgraph(
 def answer_from_subgraph(
     reader: GraphReader, question: str, evidence: Evidence, context: GraphContext | None
 ) -> Answer:
-    """Return a reader's answer to a question without brackets, from what a `SubgraphSource` found.
+    """Return a reader's answer to a question without brackets, from what `retrieve_subgraphs` found.
 
     The paths that end at the answer are moved to the front of the evidence. The score of the answer is 1 where it names
     a selected entity, else 0; tokens are counted where the reader is a `TokenCounter`. Raises InputError and

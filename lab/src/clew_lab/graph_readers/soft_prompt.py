@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from torch import Tensor
     from torch.nn import Parameter
 
-    from clew.graph.subgraphs.textual_graph import GraphContext
     from clew.types import FloatArray
+    from clew_lab.graph.reader_context import GraphContext
     from clew_lab.graph_readers.causal_lm import CausalReader
     from clew_lab.graph_readers.protocols import GeneratedText
     from clew_lab.nn.graph_prompt_encoder import GraphToken

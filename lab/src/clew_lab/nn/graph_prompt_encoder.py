@@ -36,7 +36,7 @@ from torch_geometric.nn import GATConv, GCNConv, GINConv, SAGEConv, TransformerC
 
 from clew.arrays import DoubleArray, FloatArray, IntArray, LongArray
 from clew.errors import InputError
-from clew.graph.subgraphs.textual_graph import GraphContext
+from clew_lab.graph.reader_context import GraphContext
 
 NodeFeatures = Literal["text", "laplacian", "random-walk", "identity", "learned"]
 EIGENVECTORS, WALK_STEPS, PLACES = 8, 16, 512

@@ -16,9 +16,11 @@ from clew.protocols import AgentReader, Retriever, fingerprint_of
 from clew.query.context import IndexContext
 from clew.retrievers.agents.settings import Expansion, ReaderExpansion, build_expansion, open_reader
 from clew.retrievers.evidence import check_k, insert_empty_questions
-from clew.retrievers.graph_expansion import NO_START_TRIPLE, ExpansionResult, GraphExpansion, linked_triples
+from clew.retrievers.graph_expansion import ExpansionResult, GraphExpansion, linked_triples
 from clew.retrievers.spec import OpenRetriever
 from clew.types import Evidence, Filter, ReaderInput, Usage
+
+NO_START_TRIPLE = "no triple to expand from: the ranking of the base alone"
 
 
 class NaiveGE(Expansion):

@@ -25,10 +25,10 @@ from clew.plugins.records import SettingsRecord, Share, setting
 from clew.query.context import IndexContext
 from clew.query.scope import Scope
 from clew.retrievers.dense import Dense, DenseRetriever, build_dense
-from clew.retrievers.evidence import NO_NAME, PassageRetriever, make_evidence
+from clew.retrievers.evidence import PassageRetriever, make_evidence
 from clew.types import Evidence
 from clew_lab.graph.mention_counts import count_mentions
-from clew_lab.graph.nearest_entities import find_nearest_entities
+from clew_lab.graph.nearest_entities import NO_NAME, find_nearest_entities
 from clew_lab.graph.phrase_graph import build_triple_graph
 from clew_lab.graph.power_iteration import PowerWalk
 

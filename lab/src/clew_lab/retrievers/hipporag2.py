@@ -23,12 +23,13 @@ from clew.plugins.records import SettingsRecord, setting
 from clew.protocols import LanguageModel
 from clew.query.context import IndexContext
 from clew.query.scope import Scope
-from clew.retrievers.dense import Dense, DenseRetriever, build_dense, scale_similarities
+from clew.retrievers.dense import Dense, DenseRetriever, build_dense
 from clew.retrievers.evidence import check_k, empty_question_evidence, make_evidence
 from clew.retrievers.supporting_passages import mention_triple
 from clew.types import Evidence, Filter, Path, Reply, Scored, Usage
 from clew_lab.graph.phrase_graph import build_phrase_graph
 from clew_lab.graph.power_iteration import PowerWalk
+from clew_lab.graph.scaled_similarity import scale_similarities
 from clew_lab.models import fact_filter
 
 TOP_TRIPLES = 5
@@ -109,7 +110,8 @@ class HippoRAG2Retriever:
             ranked, notes = self.dense.rank(question, k, allowed)
             notes = ("no triple to start from: dense ranking", *notes)
             return make_evidence(self.scope.scored_passages(ranked), (), notes, started)
-        similarity = self.dense.similarity(question)  # of all passages, as published
+        vectors = self.scope.snapshot.vectors
+        similarity = vectors.similarities(self.dense.question_vector(question))  # of all passages, as published
         restart = np.zeros(len(allowed) + len(self.scope.snapshot.entities), dtype=np.float64)
         restart[: len(allowed)] = PASSAGE_WEIGHT * scale_similarities(similarity, allowed)
         for phrase, weight in self._phrase_weights(triples).items():

@@ -16,7 +16,7 @@ from clew.query.context import IndexContext
 from clew.retrievers.agents.gear import MAX_PATHS, AgentSearch, BudgetedReader, run_steps
 from clew.retrievers.agents.settings import open_reader
 from clew.retrievers.evidence import check_k, insert_empty_questions
-from clew.retrievers.fused import FUSION_DEPTH, reciprocal_rank_fusion
+from clew.retrievers.fused import FUSION_DEPTH, weighted_rank_fusion
 from clew.retrievers.graph_expansion import ExpansionSettings
 from clew.retrievers.spec import OpenRetriever
 from clew.types import AgentStep, Evidence, Filter, Passage, ReaderInput, Scored, Thought
@@ -94,7 +94,8 @@ def _new_passages(search: _Search, base: Evidence) -> tuple[str, ...]:
 
 
 def _fuse_rankings(search: _Search) -> list[Scored[Passage]]:
-    return reciprocal_rank_fusion([[scored.item for scored in evidence.passages] for evidence in search.evidence])
+    rankings = [[scored.item for scored in evidence.passages] for evidence in search.evidence]
+    return weighted_rank_fusion(rankings, [1.0] * len(rankings))
 
 
 def _evidence(search: _Search, k: int) -> Evidence:

@@ -33,11 +33,12 @@ from clew.graph.snapshot.snapshot import Snapshot
 from clew.plugins.records import Amount, SettingsRecord, Share, WholeNumber, setting
 from clew.query.context import IndexContext
 from clew.query.scope import Scope
-from clew.retrievers.dense import scale_similarities
-from clew.retrievers.evidence import NO_NAME, check_k, empty_question_evidence, make_evidence
+from clew.retrievers.evidence import check_k, empty_question_evidence, make_evidence
 from clew.types import Evidence, Filter
 from clew_lab.graph.entity_activation import ActivatedEntities, ActivationConfig, activate_entities
+from clew_lab.graph.nearest_entities import NO_NAME
 from clew_lab.graph.power_iteration import PowerWalk, summed_adjacency
+from clew_lab.graph.scaled_similarity import scale_similarities
 from clew_lab.retrievers.hipporag import NamedPhrases
 
 NO_START = "no entity is similar to a name in the question: dense ranking"
@@ -118,7 +119,9 @@ class LinearRAGRetriever:
         if not starts:
             return self.phrases.dense_evidence(question, k, allowed, NO_NAME, started)
         active = self._activate(question, starts, allowed)
-        restart = self._restart(active, self.phrases.dense.similarity(question), allowed)
+        dense = self.phrases.dense
+        similarity = dense.scope.snapshot.vectors.similarities(dense.question_vector(question))
+        restart = self._restart(active, similarity, allowed)
         if not restart.any():  # passages may have the weight 0, and no entity may be similar to a name
             return self.phrases.dense_evidence(question, k, allowed, NO_START, started)
         values = walk.values(restart / restart.sum(), self.settings.damping)[: len(allowed)].astype(np.float32)

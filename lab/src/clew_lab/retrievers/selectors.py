@@ -13,13 +13,13 @@ from typing import ClassVar, Literal, final
 import numpy as np
 
 from clew.arrays import FloatArray, IntArray, top_order
-from clew.graph.subgraphs.textual_graph import GraphQuery, Subgraph, full_subgraph, induced_subgraph
+from clew.graph.subgraphs.textual_graph import GraphQuery, Subgraph, induced_subgraph
 from clew.plugins.records import Amount, WholeNumber, setting
 from clew.query.context import IndexContext
 from clew.retrievers.subgraph.encoding import PerGraphSelector, node_similarity, similarity
-from clew.retrievers.subgraph.retriever import SubgraphRetriever
-from clew.retrievers.subgraph.settings import Neighbourhood
+from clew.retrievers.subgraph.retriever import Neighbourhood, SubgraphRetriever
 from clew_lab.graph.prizes import EDGE_COST, edge_prizes, grow_to_budget, node_prizes, prize_tree, prune_to_budget
+from clew_lab.graph.reader_context import full_subgraph
 
 TOP_NODES, TOP_EDGES = 3, 5
 """Values of G-Retriever for a knowledge graph (WebQSP in its code)."""
@@ -175,5 +175,4 @@ def build_steiner(context: IndexContext, settings: Steiner) -> SubgraphRetriever
     selector = SteinerSelector(settings.topk, settings.topk_e, settings.cost, settings.fill, masked)
     method = f"a tree that collects the {selector.topk} most similar names and {selector.topk_e} most similar relations"
     graph = lru_cache(maxsize=1)(context.load_fact_graph)
-    bounds = settings.subgraph_settings()
-    return SubgraphRetriever(context.scope, context.lexical, graph, context.text_vectors, selector, method, bounds)
+    return SubgraphRetriever(context.scope, context.lexical, graph, context.text_vectors, selector, method, settings)

@@ -8,17 +8,10 @@ import pytest
 import torch
 
 from clew.errors import InputError
-from clew.graph.subgraphs.textual_graph import (
-    EncodedGraph,
-    GraphContext,
-    GraphQuery,
-    TextualGraph,
-    build_context,
-    full_subgraph,
-    induced_subgraph,
-)
+from clew.graph.subgraphs.textual_graph import EncodedGraph, GraphQuery, TextualGraph, induced_subgraph
 from clew.models.encoders.hashing import HashingEncoder
-from clew.retrievers.subgraph.encoding import GraphEncoder
+from clew_lab.graph.graph_encoder import GraphEncoder
+from clew_lab.graph.reader_context import GraphContext, build_context, full_subgraph
 from clew_lab.graph_readers.choice_reader import ChoiceGraphReader
 from clew_lab.training.fitting.choice_reader import ChoiceReaderRecipe, train_choice_reader
 

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from clew.errors import InputError
-from clew.graph.snapshot.relational_edges import entity_graph, inverse_text, passage_graph, relation_texts
+from clew.graph.snapshot.relational_edges import passage_graph, relation_texts
 from clew.index import Index
 from clew.inference.query_network import QueryGNNSettings
 from clew.nn.query_gnn import QueryGNN
@@ -15,6 +15,7 @@ from clew.retrievers.gfm.passage_ranking import PassageRanker
 from clew.training.data.gfm_examples import GraphView
 from clew.training.hyperparameters import RetrievalLoss
 from clew_lab.gfm.entity_graphs import EntityGraphBuilder, EntityRanker
+from clew_lab.graph.node_graphs import both_relation_texts, entity_graph, inverse_text
 from clew_lab.training.hyperparameters import CompletionRecipe
 from clew_lab.training.objectives.kg_completion import CompletionFacts, KGCompletion
 
@@ -27,7 +28,7 @@ def make_facts(index: Index, entities: bool, nodes: int = 60) -> CompletionFacts
     else:
         graphs = PassageGraphBuilder(passage_graph(s), GraphWalk(parts.scope, parts.lexical, GraphWalkConfig()), nodes)
     texts = relation_texts(s)
-    relations = parts.encode_texts(relation_texts(s, inverses=entities))
+    relations = parts.encode_texts(both_relation_texts(s) if entities else relation_texts(s))
     ranker = EntityRanker(s, weighted=True) if entities else PassageRanker()
     ground = GraphView(s, graphs, ranker, parts.encoder, relations, parts.encode_texts, entities)
     return CompletionFacts(ground, parts.encode_texts([*texts, *map(inverse_text, texts)]), nodes)

@@ -11,20 +11,13 @@ import pytest
 import torch
 
 from clew.errors import InputError
-from clew.graph.subgraphs.textual_graph import (
-    EncodedGraph,
-    GraphContext,
-    GraphQuery,
-    Subgraph,
-    TextualGraph,
-    build_context,
-    induced_subgraph,
-)
+from clew.graph.subgraphs.textual_graph import EncodedGraph, GraphQuery, Subgraph, TextualGraph, induced_subgraph
 from clew.retrievers.subgraph.gcn import make_node_batch
 from clew.retrievers.subgraph.settings import ScorerSettings
 from clew.training.hyperparameters import Recipe
 from clew.training.loop import train
 from clew_lab.datasets.graph_datasets import GraphQuestion
+from clew_lab.graph.reader_context import GraphContext, build_context
 from clew_lab.graph_readers.causal_lm import CausalReader
 from clew_lab.graph_readers.soft_prompt import SoftPromptReader
 from clew_lab.models.causal_lm import CausalModel

@@ -18,7 +18,7 @@ from clew.models.encoders.registry import DEFAULT_ENCODER
 from clew.models.llm.access import LLMClientFactory
 from clew.nn.query_gnn import QueryGNN
 from clew.query.chain_search import CHAIN_FEATURES
-from clew.retrievers.gfm.passage_graphs import FEATURES
+from clew.retrievers.gfm.passage_graphs import FALLBACK_NOTE, FEATURES
 from clew.retrievers.gfm.settings import GFM
 from clew.retrievers.gfm.weights import TextEncoder, TrainedGNN, load_weights, save_weights
 from clew.store.weights_io import PRETRAINED_FOLDER
@@ -92,8 +92,10 @@ def test_every_question_is_laid_out_in_every_form(questions: GFMExamples) -> Non
         assert len(item.graphs) == len(item.vectors) == len(FORMS)
         whole, _, some, none = item.graphs
         assert item.relevant[0].sum() <= sum(map(len, item.gold))
-        assert none.has_fallback_seeds or not none.seeds.any()
-        assert set(some.nodes[(some.seeds > 0) & (not some.has_fallback_seeds)]) <= set(whole.nodes[whole.seeds > 0])
+        assert FALLBACK_NOTE in none.notes or not none.seeds.any()
+        assert set(some.nodes[(some.seeds > 0) & (FALLBACK_NOTE not in some.notes)]) <= set(
+            whole.nodes[whole.seeds > 0]
+        )
         assert len(whole.nodes) <= 80 + 10
     assert np.mean([item.relevant[0].sum() / len(item.gold) for item in questions.items]) > 0.9
 

@@ -8,15 +8,16 @@ import pytest
 import torch
 
 from clew.errors import InputError
-from clew.graph.subgraphs.textual_graph import TextualGraph, build_context, full_subgraph
+from clew.graph.subgraphs.textual_graph import TextualGraph
 from clew.inference.subgraph_network import NodeInput
 from clew.models.encoders.hashing import HashingEncoder
 from clew.nn.query_gnn import export_arrays
-from clew.retrievers.subgraph.gcn import GCNSelector, TrainedScorer, load_scorer, save_scorer
+from clew.retrievers.subgraph.gcn import GCNSelector, TrainedScorer, load_scorer
 from clew.retrievers.subgraph.settings import ScorerSettings
 from clew.training.checkpoint import single_process
 from clew.training.hyperparameters import Recipe, TrainingResult
 from clew_lab.datasets.graph_datasets import GraphDataset, GraphQuestion, LazyGraphs, split_dataset
+from clew_lab.graph.reader_context import build_context, full_subgraph
 from clew_lab.graph_readers.choice_reader import ChoiceGraphReader
 from clew_lab.graph_readers.path_reader import PathGraphReader
 from clew_lab.graph_readers.protocols import GraphReader
@@ -29,6 +30,7 @@ from clew_lab.training.recipes.subgraph import (
     local_reader,
     train_selection,
 )
+from clew_lab.training.saved_weights import save_scorer
 from tests.devices import DEVICES
 
 ENCODER = HashingEncoder(48)

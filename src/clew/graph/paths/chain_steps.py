@@ -25,15 +25,6 @@ def passage_of(sentence: int, offsets: LongArray) -> int:
 
 
 @njit
-def passages_of(sentences: IntArray, offsets: LongArray) -> IntArray:
-    """Return the passages (n,) of sentences (n,)."""
-    passages = np.empty(len(sentences), dtype=np.int32)
-    for i in range(len(sentences)):
-        passages[i] = passage_of(sentences[i], offsets)
-    return passages
-
-
-@njit
 def cover_words(
     sentences: IntArray,
     own_titles: IntArray,

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from clew.arrays import BoolArray, DoubleArray, FloatArray, IntArray, LongArray, top_order
-from clew.graph.paths.chain_steps import best_steps, cover_words, find_steps, first_of_best, passages_of
+from clew.graph.paths.chain_steps import best_steps, cover_words, find_steps, first_of_best
 from clew.graph.sentence_index import SentenceIndex
 
 SentenceSimilarity = Callable[[IntArray], FloatArray]
@@ -222,9 +222,13 @@ def _first_chains(
     none = np.full(len(sentences), -1, dtype=np.int32)
     rows = np.stack([sentences, none, none], axis=1)
     bridges = np.full((len(sentences), 2), NO_BRIDGE, dtype=np.int64)
-    passages = passages_of(sentences, index.offsets)
+    passages = _passages_of(sentences, index.offsets)
     covered = question.cover(sentences, titles[passages], index)
     return _Chains(1, rows, bridges, passages, none, scores, covered)
+
+
+def _passages_of(sentences: IntArray, offsets: LongArray) -> IntArray:
+    return (offsets.searchsorted(sentences, side="right") - 1).astype(np.int32)
 
 
 def _take_step(
@@ -251,7 +255,7 @@ def _take_step(
 def _best_by_passage(
     index: SentenceIndex, first_sentences: IntArray, first_scores: DoubleArray, steps: list[_Steps]
 ) -> SentenceChains:
-    candidates = (passages_of(first_sentences, index.offsets), first_scores), *(step.candidates() for step in steps)
+    candidates = (_passages_of(first_sentences, index.offsets), first_scores), *(step.candidates() for step in steps)
     passages, scores = (np.concatenate(column) for column in zip(*candidates, strict=True))
     numbers = first_of_best(passages, scores)
     return SentenceChains(passages[numbers], scores[numbers], numbers, first_sentences, candidates, tuple(steps))

@@ -88,7 +88,8 @@ def push_pagerank(
     nodes, values, residual, open_weights, pull, matches, slots = result
     order = np.argsort(nodes)
     nodes = nodes[order]
-    _number_slots(slots, order.argsort())
+    used = np.flatnonzero(slots)
+    slots[used] = (slots[used] >> 32 << 32) | order.argsort()[slots[used] & 0xFFFFFFFF]
     return PushResult(
         nodes,
         values[order].astype(np.float32),
@@ -98,12 +99,6 @@ def push_pagerank(
         slots,
         float(residual.sum()),
     )
-
-
-def _number_slots(slots: LongArray, positions: LongArray) -> None:
-    """Replace the positions in a hash table of nodes by those given for them."""
-    used = np.flatnonzero(slots)
-    slots[used] = (slots[used] >> 32 << 32) | positions[slots[used] & 0xFFFFFFFF]
 
 
 # All buffers grow with the walk, so that a large graph does not cost more than a small one. The neighbours of a node

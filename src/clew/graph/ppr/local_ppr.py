@@ -14,9 +14,8 @@ its node, 1 - d, is added to its score.
 import numpy as np
 from numpy.typing import NDArray
 
-from clew.arrays import DoubleArray, IntArray, LongArray
+from clew.arrays import DoubleArray, IntArray, LongArray, top_order
 from clew.arrays.kernels import njit
-from clew.errors import InputError
 from clew.graph.subgraphs.k_hop import LocalGraph
 
 DAMPING = 0.8
@@ -37,12 +36,9 @@ def push_ppr(
     Reads at most 1 / (epsilon (1 - damping)) edges and those of the starts, however large the graph. A start is always
     expanded; a hub would have no effect otherwise. `starts` (s,) are positions with `weights` (s,) of at least 0, which
     are scaled to a sum of 1; `damping` is the probability of another step, in [0, 1); `epsilon`, positive, the
-    probability per edge below which a node is not expanded. Raises InputError where a start is not in the graph, or a
-    weight, the damping or epsilon is out of range.
+    probability per edge below which a node is not expanded. Raises InputError where a start is not in the graph.
     """
-    if not epsilon > 0.0:
-        raise InputError(f"epsilon is {epsilon}: wanted a number above 0, for example {EPSILON:g}")
-    residual = _restart_vector(local, starts, weights, damping)
+    residual = _restart_vector(local, starts, weights)
     values = np.zeros_like(residual)
     _push_mass(local.indptr, local.neighbours, values, residual, np.flatnonzero(residual), damping, epsilon)
     return values
@@ -53,7 +49,6 @@ def random_walk_with_restart(
     starts: LongArray | IntArray,
     weights: NDArray[np.floating],
     damping: float = DAMPING,
-    max_iterations: int = MAX_ITERATIONS,
     tolerance: float = TOLERANCE,
 ) -> DoubleArray:
     """Return personalised PageRank (n,) by power iteration over all edges; arguments and errors as of `push_ppr`.
@@ -61,37 +56,27 @@ def random_walk_with_restart(
     Stops when the sum of the changes of all scores is at most `tolerance`: the sum of their errors is then at most
     damping / (1 - damping) times that.
     """
-    restart = _restart_vector(local, starts, weights, damping)
-    scores: DoubleArray = _iterate(local.indptr, local.neighbours, restart, damping, max_iterations, tolerance)
+    restart, degrees = _restart_vector(local, starts, weights), local.degrees()
+    rows = np.repeat(np.arange(len(degrees)), degrees)
+    fresh, scores = np.where(degrees > 0, 1.0 - damping, 1.0) * restart, restart
+    for _ in range(MAX_ITERATIONS):
+        shares = damping * scores / np.maximum(degrees, 1)
+        last, scores = scores, fresh + np.bincount(rows, shares[local.neighbours], len(degrees))
+        if np.abs(scores - last).sum() <= tolerance:
+            break
     return scores
 
 
 def best_positions(scores: DoubleArray, max_count: int) -> LongArray:
     """Return the positions (k,) of the `max_count` highest scores (n,) above 0, best first, ties by position."""
-    if not 0 < max_count < np.count_nonzero(scores > 0.0):
-        candidates = np.flatnonzero(scores > 0.0)
-    else:
-        least = np.sort(scores)[len(scores) - max_count]  # partition is slow where many scores are equal
-        better = np.flatnonzero(scores > least)
-        candidates = np.concatenate([better, np.flatnonzero(scores == least)[: max_count - len(better)]])
-    best: LongArray = candidates[np.lexsort((candidates, -scores[candidates]))][: max(max_count, 0)]
-    return best
+    best = top_order(scores, max_count)
+    return best[scores[best] > 0.0]
 
 
-def _restart_vector(
-    local: LocalGraph, starts: LongArray | IntArray, weights: NDArray[np.floating], damping: float
-) -> DoubleArray:
-    if not 0.0 <= damping < 1.0:
-        raise InputError(f"damping is {damping}: wanted at least 0 and less than 1, for example {DAMPING}")
+def _restart_vector(local: LocalGraph, starts: LongArray | IntArray, weights: NDArray[np.floating]) -> DoubleArray:
     local.distinct_positions(starts)
-    start_weights = np.asarray(weights, dtype=np.float64)
-    if len(start_weights) != len(starts):
-        raise InputError(f"{len(start_weights)} weights for {len(starts)} starts: wanted one for each")
-    invalid = start_weights[~(np.isfinite(start_weights) & (start_weights >= 0.0))]
-    if len(invalid):
-        raise InputError(f"a start has weight {invalid[0]:g}: wanted a finite number of at least 0")
     restart = np.zeros(len(local.nodes))
-    np.add.at(restart, np.asarray(starts, dtype=np.int64), start_weights)
+    np.add.at(restart, np.asarray(starts, dtype=np.int64), weights)
     total = restart.sum()
     return restart / total if total > 0.0 else restart
 
@@ -131,26 +116,3 @@ def _push_mass(indptr, neighbours, values, residual, starts, damping, epsilon): 
                 count += 1
     for node in range(size):
         values[node] += (1.0 - damping) * residual[node]
-
-
-@njit
-def _iterate(indptr, neighbours, restart, damping, iterations, tolerance):  # type: ignore[no-untyped-def]
-    size = len(restart)
-    values, shares = restart.copy(), np.zeros(size)
-    for _ in range(iterations):
-        for node in range(size):
-            degree = indptr[node + 1] - indptr[node]
-            shares[node] = damping * values[node] / degree if degree else 0.0
-        change = 0.0
-        for node in range(size):
-            first, last = indptr[node], indptr[node + 1]
-            value = (1.0 - damping) * restart[node]
-            if first == last:
-                value = restart[node]
-            for entry in range(first, last):
-                value += shares[neighbours[entry]]
-            change += abs(value - values[node])
-            values[node] = value
-        if change <= tolerance:
-            break
-    return values

@@ -3,10 +3,10 @@
 A place is the number of a segment << `ROW_BITS` | a row in it, as int64.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import final, overload
+from typing import TypeVar, final, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,8 @@ from clew.arrays import FloatArray, HashArray, IntArray, LongArray
 from clew.graph.segments.segment import Ragged
 from clew.graph.segments.sentence_columns import ROW_BITS, ROW_MASK, StoredSentences
 from clew.graph.string_array import StringArray
+
+Value = TypeVar("Value", str, int)
 
 
 @final
@@ -65,58 +67,32 @@ class StoredPassages:
 
 
 @final
-class PlacedStrings(Sequence[str]):
-    """The strings of P passages; each is decoded when it is read."""
+class PlacedValues(Sequence[Value]):
+    """The strings or numbers of P passages; each is read when it is asked for, by a function of a segment and a row."""
 
-    __slots__ = ("_parts", "_places")
+    __slots__ = ("_places", "_read_row")
 
-    def __init__(self, parts: Sequence[StringArray], places: LongArray) -> None:
-        self._parts = parts
+    def __init__(self, read_row: Callable[[int, int], Value], places: LongArray) -> None:
+        self._read_row = read_row
         self._places = places
 
     def __len__(self) -> int:
         return len(self._places)
 
     @overload
-    def __getitem__(self, index: int) -> str: ...
+    def __getitem__(self, index: int) -> Value: ...
     @overload
-    def __getitem__(self, index: slice) -> list[str]: ...
-    def __getitem__(self, index: int | slice) -> str | list[str]:
+    def __getitem__(self, index: slice) -> list[Value]: ...
+    def __getitem__(self, index: int | slice) -> Value | list[Value]:
         if isinstance(index, slice):
-            return [self._read(place) for place in self._places[index].tolist()]
+            return list(map(self._read, self._places[index].tolist()))
         return self._read(int(self._places[index]))
 
-    def __iter__(self) -> Iterator[str]:
+    def __iter__(self) -> Iterator[Value]:
         return map(self._read, self._places.tolist())
 
-    def _read(self, place: int) -> str:
-        return self._parts[place >> ROW_BITS][place & ROW_MASK]
-
-
-@final
-class PlacedNumbers(Sequence[int]):
-    """The numbers of P passages."""
-
-    __slots__ = ("_parts", "_places")
-
-    def __init__(self, parts: Sequence[LongArray], places: LongArray) -> None:
-        self._parts = parts
-        self._places = places
-
-    def __len__(self) -> int:
-        return len(self._places)
-
-    @overload
-    def __getitem__(self, index: int) -> int: ...
-    @overload
-    def __getitem__(self, index: slice) -> list[int]: ...
-    def __getitem__(self, index: int | slice) -> int | list[int]:
-        if isinstance(index, slice):
-            return [self._read(place) for place in self._places[index].tolist()]
-        return self._read(int(self._places[index]))
-
-    def _read(self, place: int) -> int:
-        return int(self._parts[place >> ROW_BITS][place & ROW_MASK])
+    def _read(self, place: int) -> Value:
+        return self._read_row(place >> ROW_BITS, place & ROW_MASK)
 
 
 @final
@@ -198,12 +174,18 @@ class PassageColumns:
     def __init__(self, parts: Sequence[StoredPassages], places: LongArray, segments: Sequence[str] = ()) -> None:
         self.segments = tuple(segments)
         self.places = places
-        self.document_ids = PlacedStrings([part.document_ids for part in parts], places)
-        self.titles = PlacedStrings([part.titles for part in parts], places)
-        self.texts = PlacedStrings([part.texts for part in parts], places)
-        self.metadata = PlacedStrings([part.metadata for part in parts], places)
-        self.starts = PlacedNumbers([part.starts for part in parts], places)
-        self.ends = PlacedNumbers([part.ends for part in parts], places)
+
+        def strings(name: str) -> PlacedValues[str]:
+            columns: list[StringArray] = [getattr(part, name) for part in parts]
+            return PlacedValues(lambda segment, row: columns[segment][row], places)
+
+        def numbers(name: str) -> PlacedValues[int]:
+            columns: list[LongArray] = [getattr(part, name) for part in parts]
+            return PlacedValues(lambda segment, row: int(columns[segment][row]), places)
+
+        self.document_ids, self.titles = strings("document_ids"), strings("titles")
+        self.texts, self.metadata = strings("texts"), strings("metadata")
+        self.starts, self.ends = numbers("starts"), numbers("ends")
         self.vectors = PassageVectors([part.vectors for part in parts], places)
         self.sentences = [part.sentences for part in parts]
         self._names = [part.names for part in parts]

@@ -20,12 +20,6 @@ from clew.arrays.kernels import njit
 _QUERY_SCALE = 32767.0  # a sum of 384 products with 8-bit values stays below 2 ** 31
 
 
-def round_queries(vectors: FloatArray) -> NDArray[np.int16]:
-    """Return unit rows (m, d) as integers, for `byte_similarities`."""
-    rounded: NDArray[np.int16] = np.rint(vectors * np.float32(_QUERY_SCALE)).astype(np.int16)
-    return rounded
-
-
 @njit
 def byte_similarities(codes: NDArray[np.int8], queries: NDArray[np.int16]) -> FloatArray:
     """Return the cosines (n, m) of the codes (n, d) with rounded queries (m, d); 0 for a zero row."""
@@ -154,7 +148,8 @@ class PlacedSentenceVectors:
 
     def similarities(self, sentences: NDArray[np.integer], vectors: FloatArray) -> FloatArray:
         """Return the cosines (n, m) of sentences (n,) with unit rows (m, d), computed on the rounded rows."""
-        return byte_similarities(self._codes(sentences), round_queries(vectors))  # type: ignore[no-any-return]
+        queries = np.rint(vectors * np.float32(_QUERY_SCALE)).astype(np.int16)
+        return byte_similarities(self._codes(sentences), queries)  # type: ignore[no-any-return]
 
     def _codes(self, sentences: NDArray[np.integer]) -> NDArray[np.int8]:
         codes = np.empty((len(sentences), self.dimension), dtype=np.int8)

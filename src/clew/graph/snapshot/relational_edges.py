@@ -1,14 +1,11 @@
 """Relational edges for message passing between nodes.
 
 For a triple (head, relation, tail) the head receives messages from the tail through the relation, and the tail from the
-head through its inverse. Three graphs can be built from a snapshot: of passages and the entities that join them, which
-retrieval runs on; of entities alone, as in the published GFM-RAG; and of passages and all entities, as in its second
-generation, G-reasoner.
+head through its inverse. Nodes are passages and the entities that join them; the package `clew_lab` has the graphs of
+entities as published.
 
-Source: Luo et al., "GFM-RAG: Graph Foundation Model for Retrieval Augmented Generation" (2025), section 3.1; for the
-third graph the authors' code of G-reasoner. Differs from the source: passages may be nodes; in the first graph an
-entity that is a passage's title is that passage; in the third entities without a triple are nodes too, two entities may
-be joined by several relations, and no edge joins a node to itself.
+Source: Luo et al., "GFM-RAG: Graph Foundation Model for Retrieval Augmented Generation" (2025), section 3.1.
+Differs from the source: passages are nodes; an entity that is a passage's title is that passage.
 """
 
 from dataclasses import dataclass
@@ -46,15 +43,9 @@ class RelationalEdges:
         return int(np.diff(self.indptr).max(initial=0))
 
 
-def relation_texts(snapshot: Snapshot, *, inverses: bool = False) -> list[str]:
-    """Return the texts of the R relations of a snapshot's graphs, with `inverses` followed by those of the inverses."""
-    texts = [*snapshot.relations, MENTIONS_RELATION, EQUIVALENT_RELATION]
-    return [*texts, *map(inverse_text, texts)] if inverses else texts
-
-
-def inverse_text(relation: str) -> str:
-    """Return the text of a relation's inverse, as the authors of GFM-RAG write it."""
-    return f"inverse_{relation}"
+def relation_texts(snapshot: Snapshot) -> list[str]:
+    """Return the texts of the R relations of a snapshot's graphs."""
+    return [*snapshot.relations, MENTIONS_RELATION, EQUIVALENT_RELATION]
 
 
 def stated_edge_mask(edges: RelationalEdges, positions: LongArray, snapshot: Snapshot, allowed: BoolArray) -> BoolArray:
@@ -78,37 +69,16 @@ def passage_graph(snapshot: Snapshot) -> RelationalEdges:
     A mention between nodes that a triple joins adds no edge; equivalent names are not joined, as in the walk graph.
     """
     nodes, mention = snapshot.entity_nodes, len(snapshot.relations)
-    return _build_edges(snapshot, nodes, [_mention_pairs(snapshot, nodes, mention)], snapshot.walk.row_count, weak=True)
+    return build_edges(snapshot, nodes, [mention_pairs(snapshot, nodes, mention)], snapshot.walk.row_count, weak=True)
 
 
-def entity_graph(snapshot: Snapshot) -> RelationalEdges:
-    """Return the edges between entities alone: triples and equivalences."""
-    nodes = np.arange(len(snapshot.entities), dtype=np.int32)
-    pairs = _equivalence_pairs(snapshot, nodes, len(snapshot.relations) + 1)
-    return _build_edges(snapshot, nodes, [pairs], len(snapshot.entities), weak=False)
-
-
-def mention_graph(snapshot: Snapshot) -> RelationalEdges:
-    """Return the edges between passages, the first nodes, and all entities: mentions, triples and equivalences."""
-    passages, first = len(snapshot.passage_ids), len(snapshot.relations)
-    nodes = np.arange(passages, passages + len(snapshot.entities), dtype=np.int32)
-    others = [_mention_pairs(snapshot, nodes, first), _equivalence_pairs(snapshot, nodes, first + 1)]
-    return _build_edges(snapshot, nodes, others, passages + len(nodes), weak=False)
-
-
-def _mention_pairs(snapshot: Snapshot, nodes: IntArray, relation: int) -> IntArray:
+def mention_pairs(snapshot: Snapshot, nodes: IntArray, relation: int) -> IntArray:
     """Return passage, relation and entity (m, 3) of the mentions, for the nodes (E,) of the entities."""
     mentioning = snapshot.mentions.row_indices().astype(np.int32)
     return np.column_stack([mentioning, np.full_like(mentioning, relation), nodes[snapshot.mentions.indices]])
 
 
-def _equivalence_pairs(snapshot: Snapshot, nodes: IntArray, relation: int) -> IntArray:
-    rows = snapshot.equivalences.row_indices()
-    other = nodes[snapshot.equivalences.indices]
-    return np.column_stack([nodes[rows], np.full_like(other, relation), other])
-
-
-def _build_edges(
+def build_edges(
     snapshot: Snapshot, nodes: IntArray, others: list[IntArray], node_count: int, *, weak: bool
 ) -> RelationalEdges:
     """Return the edges of the snapshot's triples between the nodes (E,) of its entities, and of other pairs of nodes.

@@ -22,8 +22,7 @@ from clew.graph.csr import Adjacency, build_adjacency, unweighted_rows
 from clew.graph.segments.passage_columns import (
     PassageColumns,
     PassageVectors,
-    PlacedNumbers,
-    PlacedStrings,
+    PlacedValues,
     StoredPassages,
 )
 from clew.graph.sentence_index import SentenceIndex, SentenceRows, index_sentences
@@ -83,32 +82,32 @@ class Snapshot:
     given: GivenNames = field(default_factory=GivenNames)  # names of entities by decisions, of the table's version
 
     @property
-    def document_ids(self) -> PlacedStrings:
+    def document_ids(self) -> PlacedValues[str]:
         """The document of each passage."""
         return self.columns.document_ids
 
     @property
-    def titles(self) -> PlacedStrings:
+    def titles(self) -> PlacedValues[str]:
         """The title of each passage."""
         return self.columns.titles
 
     @property
-    def texts(self) -> PlacedStrings:
+    def texts(self) -> PlacedValues[str]:
         """The text of each passage."""
         return self.columns.texts
 
     @property
-    def metadata(self) -> PlacedStrings:
+    def metadata(self) -> PlacedValues[str]:
         """The metadata of each passage as they are stored, with its places (see `clew.text.places`)."""
         return self.columns.metadata
 
     @property
-    def starts(self) -> PlacedNumbers:
+    def starts(self) -> PlacedValues[int]:
         """The start of each passage in its document, in characters."""
         return self.columns.starts
 
     @property
-    def ends(self) -> PlacedNumbers:
+    def ends(self) -> PlacedValues[int]:
         """The end of each passage in its document, in characters."""
         return self.columns.ends
 

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from clew.arrays import BoolArray, IntArray, LongArray
 from clew.arrays.kernels import njit
 from clew.errors import InputError
+from clew.graph.ppr.node_table import find_slot, node_position, table_size
 from clew.graph.subgraphs.textual_graph import FactGraph, blocked_mask, check_range, symmetric_rows
 
 MAX_HOPS = 127
@@ -170,7 +171,9 @@ def filter_edges(local: LocalGraph, mask: BoolArray) -> LocalGraph:
 # Entities are marked by descending degree, so that the marked ones are those of at least the same degree.
 @njit
 def _induced_edges(indptr, neighbours, edges, blocked, nodes, by_degree, marked):  # type: ignore[no-untyped-def]
-    slots, positions = _build_hash_table(nodes)
+    slots = np.zeros(table_size(2 * len(nodes)), dtype=np.int64)
+    for position in range(len(nodes)):
+        slots[find_slot(slots, nodes[position])] = (np.int64(nodes[position]) + 1) << 32 | position
     out, count = np.empty((1024, 3), dtype=np.int32), 0
     for rank in range(len(nodes)):
         position = by_degree[rank]
@@ -181,7 +184,7 @@ def _induced_edges(indptr, neighbours, edges, blocked, nodes, by_degree, marked)
         if (rank + 1) * LOOKUP_COST * _bit_length(last - first) < last - first:
             out, count = _look_up_edges(others, codes, blocked, nodes, by_degree[: rank + 1], out, count)
         else:
-            out, count = _scan_edges(others, codes, blocked, position, marked, slots, positions, out, count)
+            out, count = _scan_edges(others, codes, blocked, position, marked, slots, out, count)
     return out[:count, 0].copy(), out[:count, 1].copy(), out[:count, 2].copy()
 
 
@@ -199,13 +202,12 @@ def _look_up_edges(others, codes, blocked, nodes, ranked, out, count):  # type: 
 
 
 @njit
-def _scan_edges(others, codes, blocked, position, marked, slots, positions, out, count):  # type: ignore[no-untyped-def]
+def _scan_edges(others, codes, blocked, position, marked, slots, out, count):  # type: ignore[no-untyped-def]
     out = _ensure_capacity(out, count, len(others))
     for entry in range(len(others)):
         other = others[entry]
         if marked[other >> 3] & (1 << (other & 7)) and not (len(blocked) and blocked[codes[entry] >> 1]):
-            out[count, 0], out[count, 1] = position, positions[_find_slot(slots, other)]
-            out[count, 2] = codes[entry]
+            out[count, 0], out[count, 1], out[count, 2] = position, node_position(slots, other), codes[entry]
             count += 1
     return out, count
 
@@ -253,22 +255,3 @@ def _bit_length(number):  # type: ignore[no-untyped-def]
         number >>= 1
         bits += 1
     return bits
-
-
-@njit
-def _build_hash_table(nodes):  # type: ignore[no-untyped-def]
-    size = 1 << _bit_length(2 * len(nodes))
-    slots, positions = np.full(size, -1, dtype=np.int32), np.empty(size, dtype=np.int32)
-    for position in range(len(nodes)):
-        slot = _find_slot(slots, nodes[position])
-        slots[slot], positions[slot] = nodes[position], position
-    return slots, positions
-
-
-@njit
-def _find_slot(slots, node):  # type: ignore[no-untyped-def]
-    mask = len(slots) - 1
-    slot = ((np.int64(node) * 2654435761) >> 12) & mask
-    while slots[slot] != -1 and slots[slot] != node:
-        slot = (slot + 1) & mask
-    return slot

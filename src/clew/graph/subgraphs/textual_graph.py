@@ -1,8 +1,4 @@
-"""Graphs whose nodes and edges are texts, their subgraphs, and the text of a subgraph for a reader.
-
-Source: He et al., "G-Retriever: Retrieval-Augmented Generation for Textual Graph Understanding and Question Answering"
-(2024), for a node table and an edge table as the text of a graph.
-Differs from the source: cells are quoted as in CSV, so a text with a comma, quote or line break stays one cell.
+"""Graphs whose nodes and edges are texts, and their subgraphs.
 
 The facts of every entity in both directions, as sorted rows: the input of the path searches.
 
@@ -62,15 +58,6 @@ class GraphQuery:
     full_question_vector: FloatArray | None = None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class GraphContext:
-    """The context that a reader gets with a question."""
-
-    query: GraphQuery
-    subgraph: Subgraph
-    text: str
-
-
 def induced_subgraph(graph: TextualGraph, nodes: IntArray | Sequence[int]) -> Subgraph:
     """Return the distinct nodes at some positions (s,), in any order, and all edges between them."""
     selected = np.unique(np.asarray(nodes, dtype=np.int32))
@@ -78,33 +65,6 @@ def induced_subgraph(graph: TextualGraph, nodes: IntArray | Sequence[int]) -> Su
     inside[selected] = True
     between = inside[graph.edges].all(axis=1) if len(graph.edges) else np.zeros(0, dtype=np.bool_)
     return Subgraph(selected, np.flatnonzero(between).astype(np.int32))
-
-
-def full_subgraph(graph: TextualGraph) -> Subgraph:
-    """Return the full graph as a subgraph."""
-    return Subgraph(np.arange(len(graph.nodes), dtype=np.int32), np.arange(len(graph.edges), dtype=np.int32))
-
-
-def textualise(graph: TextualGraph, subgraph: Subgraph) -> str:
-    """Return a node table and an edge table as CSV, separated by an empty line; node ids are positions in the graph."""
-    lines = ["node_id,node_attr"]
-    lines += [f"{node},{_quote_cell(graph.nodes[node])}" for node in subgraph.nodes.tolist()]
-    lines += ["", "src,edge_attr,dst"]
-    ends = graph.edges[subgraph.edges].tolist()
-    for edge, (source, target) in zip(subgraph.edges.tolist(), ends, strict=True):
-        lines.append(f"{source},{_quote_cell(graph.relations[edge])},{target}")
-    return "\n".join(lines) + "\n"
-
-
-def build_context(query: GraphQuery, subgraph: Subgraph) -> GraphContext:
-    """Return a subgraph as the context of a question's reader."""
-    return GraphContext(query, subgraph, textualise(query.graph.graph, subgraph))
-
-
-def _quote_cell(text: str) -> str:
-    # Before Python 3.13 the csv module does not quote a lone carriage return, and cannot read it back.
-    quoted = any(mark in text for mark in ',"\r\n')
-    return '"' + text.replace('"', '""') + '"' if quoted else text
 
 
 MAX_TRIPLES = 1 << 30  # an edge's code takes 31 bits

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any, Protocol, final
+from typing import Any, final
 
 import numpy as np
 
@@ -22,7 +22,7 @@ from clew.arrays.kernels import njit
 from clew.protocols import TextScorer
 from clew.query.linking import MaskedQuestion
 from clew.query.relation_matching import PathScorer, RelationMatch, RelationPath, RelationTexts, match_relations
-from clew.store.weights_io import read_weights, write_weights
+from clew.store.weights_io import read_weights
 
 FEATURES = ("explained", "in_order", "explained_by_ends", "mean_likeness", "back_and_forth", "against", "kind_of_end")
 """The columns: share of the words explained by names of relations; relations matched in the order of reading; share of
@@ -131,15 +131,12 @@ def _ordered_match(similarity, order, columns):  # type: ignore[no-untyped-def]
 ARRAY_NAMES = ("weights", "question_side", "relation_side")
 
 
-class RelationPathRanker(Protocol):
-    """Ranks relation paths against a question."""
-
-    @property
-    def fingerprint(self) -> str:
-        """Identifier that changes whenever some score would."""
-
-    def make_scorer(self, question: MaskedQuestion, codes: IntArray) -> PathScorer:
-        """Return a function from n paths to scores (n,) for one question; `codes` (r,) are all their relation codes."""
+def _score_distinct(scorer: TextScorer, question: str, texts: Sequence[str], temperature: float) -> FloatArray:
+    """Return scores (n,) divided by a temperature; equal texts are scored once."""
+    distinct = list(dict.fromkeys(texts))
+    row_of = {text: row for row, text in enumerate(distinct)}
+    scores = scorer.score(question, distinct)
+    return np.asarray(scores[[row_of[text] for text in texts]] / temperature, dtype=np.float32)
 
 
 @final
@@ -158,15 +155,13 @@ class TextPathRanker:
         return f"{self.name}/{self.temperature}"
 
     def make_scorer(self, question: MaskedQuestion, codes: IntArray) -> PathScorer:
-        """Return the scorer of one question and the relation codes (r,) of its paths (see `RelationPathRanker`)."""
+        """Return a function from n paths to scores (n,) for one question; `codes` (r,) are all their relation codes."""
         del codes
 
         def score(paths: Sequence[RelationPath]) -> FloatArray:
+            # Paths that differ in direction alone are one text.
             texts = [self.texts.path_text(path) for path in paths]
-            distinct = list(dict.fromkeys(texts))  # paths that differ in direction alone are one text
-            row_of = {text: row for row, text in enumerate(distinct)}
-            scores = self.scorer.score(question.text, distinct)
-            return np.asarray(scores[[row_of[text] for text in texts]] / self.temperature, dtype=np.float32)
+            return _score_distinct(self.scorer, question.text, texts, self.temperature)
 
         return score
 
@@ -187,10 +182,7 @@ class WholePathRanker:
 
     def score(self, question: str, texts: Sequence[str]) -> FloatArray:
         """Return scores (n,); equal texts are scored once."""
-        distinct = list(dict.fromkeys(texts))
-        row_of = {text: row for row, text in enumerate(distinct)}
-        scores = self.scorer.score(question, distinct)
-        return np.asarray(scores[[row_of[text] for text in texts]] / self.temperature, dtype=np.float32)
+        return _score_distinct(self.scorer, question, texts, self.temperature)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -223,7 +215,7 @@ class TrainedPathRanker:
         return f"paths-{digest.hexdigest()}"
 
     def make_scorer(self, question: MaskedQuestion, codes: IntArray) -> PathScorer:
-        """Return the scorer of one question and the relation codes (r,) of its paths (see `RelationPathRanker`)."""
+        """Return the scorer of one question and the relation codes (r,) of its paths (see `TextPathRanker`)."""
         if not len(codes):  # an entity without facts
             return lambda paths: np.zeros(len(paths), dtype=np.float32)
         match = match_relations(question, codes, self.texts)
@@ -244,14 +236,12 @@ class TrainedPathRanker:
         return score
 
 
-def save_path_ranker(folder: Path, trained: PathRankerWeights) -> None:
-    """Write the head into a folder, which is made if absent; raises ProviderError where it cannot be written."""
-    config = {"features": list(FEATURES), "encoder": {"fingerprint": trained.encoder}, "about": dict(trained.about)}
-    write_weights(folder, config, {name: getattr(trained, name) for name in ARRAY_NAMES})
+RelationPathRanker = TextPathRanker | TrainedPathRanker
+"""Ranks relation paths against a question."""
 
 
 def load_path_ranker(folder: Path) -> PathRankerWeights:
-    """Read a folder of `save_path_ranker`; raises ProviderError where a file is missing, damaged or of other inputs."""
+    """Read a folder of weights; raises ProviderError where a file is missing, damaged or of other inputs."""
     return read_weights(folder, "the path ranker", _parse_weights)
 
 

@@ -79,11 +79,6 @@ class FragSettings:
     whole_question: bool  # whether names stay in the question that relations and paths are ranked against
     directed: bool  # whether facts are followed from head to tail alone
 
-    @property
-    def kinds(self) -> tuple[KindSettings, ...]:
-        """The kinds of questions that may be searched for."""
-        return {"simple": (self.simple,), "complex": (self.complex,)}.get(self.always, (self.simple, self.complex))
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SearchTrace:
@@ -123,11 +118,6 @@ class FragRetriever(PathRetriever[SearchTrace]):
         mediators = mediators_fingerprint(self.mediators)
         return f"{self.settings!r}\0{fingerprint_of(self.hop_predictor, *rankers)}{mediators}"
 
-    @property
-    def path_limit(self) -> int:
-        """Number of paths that the path ranking keeps; the larger one where it differs by kind of question."""
-        return max(kind.paths for kind in self.settings.kinds)
-
     def search(
         self,
         question: str,
@@ -158,7 +148,9 @@ class FragRetriever(PathRetriever[SearchTrace]):
         if near.truncated_nodes:
             notes.append(f"of {format_count(near.truncated_nodes, 'entity')} of many facts not all were looked at")
         best = self._rank_entities(graph, near, starts, blocked_triples, kind.entities)
-        local = self._keep_direction(local_graph(graph, best, blocked_triples))
+        local = local_graph(graph, best, blocked_triples)
+        if self.settings.directed:
+            local = filter_edges(local, (local.edges & 1) == 0)
         local = self._keep_best_relations(local, ranked_question, kind.relations)
         codes = relation_codes(local, self.scope.snapshot.triples)
         score_paths = self._relation_path_scorer(kind.search, masked, codes)
@@ -204,10 +196,6 @@ class FragRetriever(PathRetriever[SearchTrace]):
         best = around.nodes[best_positions(scores, count)]
         first = np.unique(starts)
         return np.concatenate([first, best[~np.isin(best, first)]]).astype(np.int32)
-
-    def _keep_direction(self, local: LocalGraph) -> LocalGraph:
-        """Return the graph without the ways from tail to head, if facts are followed one way."""
-        return filter_edges(local, (local.edges & 1) == 0) if self.settings.directed else local
 
     def _relation_path_scorer(self, search: str, question: MaskedQuestion, codes: IntArray) -> PathScorer:
         """Return what scores relation paths; all are 0 where whole paths are ranked and the search needs no score."""

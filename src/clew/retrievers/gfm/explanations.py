@@ -8,17 +8,17 @@ Differs from the source: the function explained is the one that ranked.
 """
 
 from collections.abc import Callable, Sequence
+from functools import cached_property
 
 import numpy as np
 
-from clew.arrays import BoolArray, FloatArray
+from clew.arrays import BoolArray, FloatArray, IntArray, LongArray
 from clew.graph.paths.likeliest_walks import best_walks
-from clew.graph.snapshot.relational_edges import EQUIVALENT_RELATION, MENTIONS_RELATION, RelationalEdges
+from clew.graph.snapshot.relational_edges import MENTIONS_RELATION, RelationalEdges
 from clew.graph.snapshot.snapshot import Snapshot
 from clew.graph.snapshot.spellings import are_tied, find_spelling, label_among
 from clew.retrievers.gfm.batch import GraphBatch
 from clew.retrievers.gfm.passage_graphs import QuestionGraph
-from clew.retrievers.gfm.settings import Targets
 from clew.types import Path, Triple
 
 OVERSAMPLING = 4  # factor of walks that are searched, since walks that revisit a node are dropped
@@ -60,21 +60,17 @@ def _is_simple(graph: QuestionGraph, edges: tuple[int, ...]) -> bool:
 
 
 class EdgePathBuilder:
-    """Converts edges of a question's graph to triples.
+    """Converts edges of a question's graph, whose nodes are those of `passage_graph`, to triples."""
 
-    `nodes` are passages, the first nodes, and what joins them (`passage_graph`), passages and all entities
-    (`mention_graph`), or entities alone.
-    """
+    def __init__(self, snapshot: Snapshot, edges: RelationalEdges) -> None:
+        self.snapshot = snapshot
+        self.edges = edges
+        self.entity_nodes = snapshot.entity_nodes
 
-    def __init__(self, snapshot: Snapshot, edges: RelationalEdges, nodes: Targets = "passages") -> None:
-        self._snapshot = snapshot
-        self._edges = edges
-        self._entities = nodes == "entities"
-        passages = 0 if self._entities else len(snapshot.passage_ids)
-        of_entities = np.arange(passages, passages + len(snapshot.entities), dtype=np.int32)
-        self.entity_nodes = snapshot.entity_nodes if nodes == "passages" else of_entities
+    @cached_property
+    def _by_node(self) -> tuple[LongArray, IntArray]:
         order = np.argsort(self.entity_nodes, kind="stable")
-        self._by_node = order, self.entity_nodes[order]
+        return order, self.entity_nodes[order]
 
     def build_path(self, graph: QuestionGraph, walk: Sequence[int], allowed: BoolArray) -> Path:
         """Return the triples of a walk in its order; a triple keeps its direction, whichever way it was walked.
@@ -83,45 +79,30 @@ class EdgePathBuilder:
         """
         return tuple(self.build_triple(graph, edge, allowed) for edge in walk)
 
-    def is_inverse(self, graph: QuestionGraph, edge: int) -> bool:
-        """Return whether a walk over an edge goes from the tail of its triple to the head."""
-        return bool(self._edges.relations[graph.edges[edge]] < self._edges.relation_count)
-
     def build_triple(self, graph: QuestionGraph, edge: int, allowed: BoolArray) -> Triple:
         """Return the triple of an edge, with the allowed passages (P,) that state it."""
-        position = int(graph.edges[edge])
-        triple = int(self._edges.triples[position])
+        triple = int(self.edges.triples[graph.edges[edge]])
         if triple >= 0:
-            return self._snapshot.triple(triple, allowed)
-        ends = int(graph.nodes[graph.receivers[edge]]), int(graph.nodes[graph.senders[edge]])
-        head, tail = ends if self._edges.relations[position] < self._edges.relation_count else ends[::-1]
-        if self._edges.relations[position] % self._edges.relation_count == self._edges.relation_count - 1:
-            return Triple(self._compared_name(head, allowed), EQUIVALENT_RELATION, self._compared_name(tail, allowed))
-        label = self.node_name(tail, allowed)
-        entity = (
-            int(self._snapshot.title_entities[tail]) if tail < len(self._snapshot.passage_ids) else self._entity(tail)
-        )
-        name = find_spelling(self._snapshot, head, entity, allowed) if entity >= 0 else ""
-        is_other = name not in ("", label) and are_tied(self._snapshot, entity, label, name, allowed)
+            return self.snapshot.triple(triple, allowed)
+        head, tail = self.ends(graph, edge)
+        label, s = self.node_name(tail, allowed), self.snapshot
+        entity = int(s.title_entities[tail]) if tail < len(s.passage_ids) else self._entity(tail)
+        name = find_spelling(s, head, entity, allowed) if entity >= 0 else ""
+        is_other = name not in ("", label) and are_tied(s, entity, label, name, allowed)
+        passages = (s.passage_ids[head],)
         other = label if is_other else ""
-        passages = (self._snapshot.passage_ids[head],)
         return Triple(self.node_name(head), MENTIONS_RELATION, name or label, passages, tail_name=other)
 
-    @property
-    def scores_entities(self) -> bool:
-        """Whether all nodes are entities."""
-        return self._entities
+    def ends(self, graph: QuestionGraph, edge: int) -> tuple[int, int]:
+        """Return the nodes of the whole graph that an edge's relation leads from and to."""
+        ends = int(graph.nodes[graph.receivers[edge]]), int(graph.nodes[graph.senders[edge]])
+        return ends if self.edges.relations[graph.edges[edge]] < self.edges.relation_count else ends[::-1]
 
     def node_name(self, node: int, allowed: BoolArray | None = None) -> str:
         """Return the name of a node of the whole graph: an entity, as allowed passages (P,) write it, or a title."""
-        if not self._entities and node < len(self._snapshot.passage_ids):
-            return self._snapshot.titles[node] or self._snapshot.passage_ids[node]
-        return label_among(self._snapshot, node if self._entities else self._entity(node), allowed)
-
-    def _compared_name(self, node: int, allowed: BoolArray) -> str:
-        """Return the name of a node that was compared with others, "" where allowed passages (P,) write another."""
-        label = self.node_name(node, allowed)
-        return label if allowed.all() or label == self.node_name(node) else ""
+        if node < len(self.snapshot.passage_ids):
+            return self.snapshot.titles[node] or self.snapshot.passage_ids[node]
+        return label_among(self.snapshot, self._entity(node), allowed)
 
     def _entity(self, node: int) -> int:
         order, nodes = self._by_node

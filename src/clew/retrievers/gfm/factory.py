@@ -49,9 +49,7 @@ def build_gfm(context: IndexContext, settings: GFM) -> GFMRetriever:
     )
     projected = context.cached_array(
         trained.key,
-        lambda: project_all_relations(
-            trained.model, context.encode_texts_with(relation_texts(snapshot, inverses=False), encoder)
-        ),
+        lambda: project_all_relations(trained.model, context.encode_texts_with(relation_texts(snapshot), encoder)),
     )
     quoter = ChainQuoter(snapshot, context.lexical, snapshot.sentences) if context.paths_per_passage else None
     return GFMRetriever(

@@ -59,7 +59,6 @@ class QuestionGraph:
     # (n,) log of the walk's score as a share of the best, and that of the passage's chain with a weight; for passages
     prior: FloatArray
     targets: BoolArray  # (n,) whether a node is ranked
-    has_fallback_seeds: bool  # whether the seeds are similar passages, because the question names nothing in the index
     # passages near the walk, ascending, and their values; empty where there was no walk
     walk_passages: tuple[IntArray, FloatArray]
     notes: tuple[str, ...]  # explanations for the user
@@ -171,7 +170,6 @@ class PassageGraphBuilder:
             receivers,
             edges,
             *inputs,
-            bool(fallback),
             (walk.nodes, walk.scores),
             notes,
             None if found is None else found.chains,

@@ -23,6 +23,7 @@ from clew.query.chain_search import CHAIN_FEATURES
 from clew.query.entity_linker import LinkerMethod
 from clew.retrievers.gfm.passage_graphs import FEATURES
 from clew.retrievers.gfm.settings import EntityForm, Ranker, Seeds, Targets
+from clew.store.atomic import atomic_file
 from clew.store.weights_io import (
     CHECKSUM_KEY,
     CONFIG_FILE,
@@ -155,12 +156,11 @@ def save_weights(folder: Path, trained: TrainedGNN, about: dict[str, Any], *, ha
     try:
         folder.mkdir(parents=True, exist_ok=True)
         packed = save(tensors)
-        (folder / f"{TENSORS}.part").write_bytes(packed)
-        (folder / f"{CONFIG_FILE}.part").write_text(
-            json.dumps(add_checksum(config, packed), indent=1, sort_keys=True) + "\n", encoding="utf-8"
-        )
-        (folder / f"{TENSORS}.part").replace(folder / config["tensors"])
-        (folder / f"{CONFIG_FILE}.part").replace(folder / CONFIG_FILE)
+        with atomic_file(folder / config["tensors"]) as file:
+            file.write_bytes(packed)
+        with atomic_file(folder / CONFIG_FILE) as file:
+            written = json.dumps(add_checksum(config, packed), indent=1, sort_keys=True)
+            file.write_text(f"{written}\n", encoding="utf-8")
         for old in folder.glob("model*.safetensors"):
             if old.name != config["tensors"]:
                 old.unlink()

@@ -7,11 +7,11 @@ Differs from the source: on an index it runs near the named entities, pruned by 
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from functools import lru_cache
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any, final
+from typing import Any, final, get_args
 
 import numpy as np
 
@@ -24,8 +24,8 @@ from clew.query.context import IndexContext
 from clew.retrievers.subgraph.encoding import PerGraphSelector, node_similarity
 from clew.retrievers.subgraph.gcn_features import node_features, node_offsets, walk_prior, walk_shares
 from clew.retrievers.subgraph.retriever import SubgraphRetriever
-from clew.retrievers.subgraph.settings import GCNSubgraph, ScorerSettings
-from clew.store.weights_io import check_layers, read_weights, write_weights
+from clew.retrievers.subgraph.settings import Combination, GCNSubgraph, Inputs, ScorerSettings
+from clew.store.weights_io import check_layers, read_weights
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -63,28 +63,15 @@ def make_node_batch(queries: Sequence[GraphQuery], settings: ScorerSettings) -> 
     )
 
 
-def save_scorer(folder: Path, trained: TrainedScorer) -> None:
-    """Write a network into a folder, which is made if absent; raises ProviderError where it cannot be written."""
-    config = {
-        "settings": asdict(trained.settings),
-        "dimension": trained.dimension,
-        "encoder": {"fingerprint": trained.encoder},
-        "about": dict(trained.about),
-    }
-    write_weights(folder, config, dict(sorted(trained.model.arrays.items())))
-
-
 def load_scorer(folder: Path) -> TrainedScorer:
-    """Read a folder of `save_scorer`; raises ProviderError where a file is missing, damaged or another network's."""
+    """Read a folder of weights; raises ProviderError where a file is missing, damaged or another network's."""
 
     def build(config: dict[str, Any], arrays: dict[str, FloatArray]) -> TrainedScorer:
-        dimension = int(config["dimension"])
-        try:
-            settings = ScorerSettings(**config["settings"])
-            check_layers(settings.layers, arrays)
-            shapes = settings.shapes(dimension)
-        except InputError as error:
-            raise ValueError(str(error)) from error
+        dimension, settings = int(config["dimension"]), ScorerSettings(**config["settings"])
+        check_layers(settings.layers, arrays)
+        if settings.inputs not in get_args(Inputs) or settings.combination not in get_args(Combination):
+            raise ValueError(f"inputs {settings.inputs!r} and combination {settings.combination!r}")
+        shapes = settings.shapes(dimension)
         if (seen := {name: array.shape for name, array in arrays.items()}) != shapes:
             raise ValueError(f"arrays {seen}, wanted {shapes}")
         model = settings.network(arrays)
@@ -151,6 +138,6 @@ def build_gcn_subgraph(
         context.text_vectors,
         GCNSelector(trained),
         method,
-        settings.subgraph_settings(),
+        settings,
         by_words=True,
     )

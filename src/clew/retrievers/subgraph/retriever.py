@@ -10,24 +10,18 @@ Source: none for the step from an index to a small graph; the selectors name the
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import final
+from typing import Annotated, final
 
 import numpy as np
+from pydantic import Field
 
 from clew.arrays import BoolArray, IntArray
 from clew.graph.paths.simple_paths import shortest_paths
-from clew.graph.ppr.local_ppr import DAMPING, best_positions, push_ppr
+from clew.graph.ppr.local_ppr import best_positions, push_ppr
 from clew.graph.snapshot.snapshot import Snapshot
-from clew.graph.subgraphs.k_hop import LocalGraph, explored_graph, local_graph, neighbourhood
-from clew.graph.subgraphs.textual_graph import (
-    EncodedGraph,
-    FactGraph,
-    GraphContext,
-    GraphQuery,
-    Subgraph,
-    TextualGraph,
-    build_context,
-)
+from clew.graph.subgraphs.k_hop import MAX_HOPS, LocalGraph, explored_graph, local_graph, neighbourhood
+from clew.graph.subgraphs.textual_graph import EncodedGraph, FactGraph, GraphQuery, Subgraph, TextualGraph
+from clew.plugins.records import SettingsRecord, WholeNumber, setting
 from clew.protocols import fingerprint_of
 from clew.query.context import TextVectors
 from clew.query.linking import NOTE_NAMES, TopicEntities, find_relation_words, mask_names
@@ -37,20 +31,20 @@ from clew.retrievers.subgraph.encoding import MaskedText, SubgraphSelector, node
 from clew.retrievers.supporting_passages import PathRetriever, path_evidence
 from clew.text.bm25 import BM25Index
 from clew.text.display import format_count
-from clew.types import Evidence, Filter
+from clew.types import Evidence
 
 NO_FACTS = "the graph has no fact of what the question names"
 
 
-@dataclass(frozen=True, slots=True)
-class SubgraphSettings:
-    """Limits of the neighbourhood and the selection."""
+class Neighbourhood(SettingsRecord):
+    """Settings of the neighbourhood that a subgraph is selected from."""
 
-    nodes: int = 500  # number of entities of the neighbourhood, from which the selector selects
-    budget: int = 20  # maximum number of selected entities
-    hops: int = 3  # radius of the neighbourhood
-    edges: int = 100_000  # maximum number of edges visited for the neighbourhood
-    damping: float = DAMPING  # damping of the ranking of entities
+    nodes: WholeNumber = setting(500, "entities that are selected from", "docs/subgraphs.md")
+    budget: Annotated[int, Field(ge=1, le=100_000)] = setting(
+        20, "entities that are selected, at most", "docs/subgraphs.md"
+    )
+    hops: Annotated[int, Field(ge=1, le=MAX_HOPS)] = setting(3, "radius of the neighbourhood")
+    edges: WholeNumber = setting(100_000, "edges read for the neighbourhood, at most")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -86,29 +80,14 @@ class SubgraphRetriever(PathRetriever[SubgraphSelection | None]):
     vectors: TextVectors  # vectors of its texts
     selector: SubgraphSelector  # selects the subgraph
     selection_note: str  # criterion of the selector, in words
-    settings: SubgraphSettings
+    settings: Neighbourhood
     by_words: bool = False  # whether the selector reads the relevance of each relation, which costs some milliseconds
 
     @property
     def fingerprint(self) -> str:
-        """The settings, and the selector's settings or weights."""
-        return f"{self.settings!r}\0{self.selection_note}\0{fingerprint_of(self.selector)}"
-
-    @property
-    def selector_fingerprint(self) -> str:
-        """Identifier of the selector's settings or weights."""
-        return fingerprint_of(self.selector)
-
-    def retrieve_subgraphs(
-        self, questions: Sequence[str], topics: Sequence[Sequence[str]], k: int, where: Filter | None = None
-    ) -> list[tuple[Evidence, str, GraphContext | None]]:
-        """As `retrieve_about`, with each question's text without brackets, and the subgraph; None if it is empty."""
-        return [
-            (evidence, "", None)
-            if found is None
-            else (evidence, found.text, build_context(found.query, found.subgraph))
-            for evidence, found in self.retrieve_with_trace(questions, topics, k, where)
-        ]
+        """The settings of the neighbourhood, and the selector's settings or weights."""
+        bounds = [getattr(self.settings, name) for name in Neighbourhood.model_fields]
+        return f"{bounds}\0{self.selection_note}\0{fingerprint_of(self.selector)}"
 
     def select(
         self,
@@ -188,7 +167,7 @@ class SubgraphRetriever(PathRetriever[SubgraphSelection | None]):
 
 
 def extract_local_graph(
-    graph: FactGraph, starts: IntArray, settings: SubgraphSettings, blocked_triples: BoolArray | None = None
+    graph: FactGraph, starts: IntArray, settings: Neighbourhood, blocked_triples: BoolArray | None = None
 ) -> NearbyGraph:
     """Return the entities nearest to the starts by personalised PageRank, the starts first, and the facts among them.
 
@@ -199,7 +178,7 @@ def extract_local_graph(
         return NearbyGraph(local_graph(graph, near.nodes, blocked_triples), 0, 0)
     explored = explored_graph(graph, near, blocked_triples)
     positions = explored.positions(starts)
-    scores = push_ppr(explored, positions, np.full(len(positions), 1.0 / len(positions)), settings.damping)
+    scores = push_ppr(explored, positions, np.full(len(positions), 1.0 / len(positions)))
     best = explored.nodes[best_positions(scores, settings.nodes)]
     nodes = np.concatenate([starts, best[~np.isin(best, starts)]])[: max(settings.nodes, len(starts))]
     return NearbyGraph(

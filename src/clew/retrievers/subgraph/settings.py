@@ -1,38 +1,19 @@
-"""Settings of `gcn-subgraph`, of the neighbourhood that a subgraph is selected from, and the shape of its network."""
+"""Settings of `gcn-subgraph`, and the shape of its network."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import Annotated, ClassVar, Literal, get_args
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 from pydantic import Field
 
 from clew.arrays import FloatArray
-from clew.errors import InputError
-from clew.graph.subgraphs.k_hop import MAX_HOPS
 from clew.inference.subgraph_network import SUM, SubgraphNetwork
-from clew.plugins.records import SettingsRecord, WholeNumber, setting
+from clew.plugins.records import setting
 from clew.retrievers.subgraph.gcn_features import feature_width
-from clew.retrievers.subgraph.retriever import SubgraphSettings
-
-_DEFAULT = SubgraphSettings()
-
-
-class Neighbourhood(SettingsRecord):
-    """Settings of the neighbourhood that a subgraph is selected from."""
-
-    nodes: WholeNumber = setting(_DEFAULT.nodes, "entities that are selected from", "docs/subgraphs.md")
-    budget: Annotated[int, Field(ge=1, le=100_000)] = setting(
-        _DEFAULT.budget, "entities that are selected, at most", "docs/subgraphs.md"
-    )
-    hops: Annotated[int, Field(ge=1, le=MAX_HOPS)] = setting(_DEFAULT.hops, "radius of the neighbourhood")
-    edges: WholeNumber = setting(_DEFAULT.edges, "edges read for the neighbourhood, at most")
-
-    def subgraph_settings(self) -> SubgraphSettings:
-        """Return the bounds of the neighbourhood."""
-        return SubgraphSettings(self.nodes, self.budget, self.hops, self.edges)
+from clew.retrievers.subgraph.retriever import Neighbourhood
 
 
 class GCNSubgraph(Neighbourhood):
@@ -63,24 +44,8 @@ class ScorerSettings:
     layers: int = 2  # at least 2
     stops: Annotated[bool, Field(description="A selection may end before the budget is spent.")] = False
 
-    def __post_init__(self) -> None:
-        for name, value, choices in (
-            ("inputs", self.inputs, get_args(Inputs)),
-            ("combination", self.combination, get_args(Combination)),
-        ):
-            if value not in choices:
-                raise InputError(f"{name} is {value!r}: wanted {' or '.join(choices)}")
-
     def shapes(self, dimension: int) -> dict[str, tuple[int, ...]]:
-        """Return the shapes of the network's arrays by name, for vectors of some dimension.
-
-        Raises InputError where there are fewer than 2 layers, or a width below 1.
-        """
-        if self.layers < 2 or min(dimension, self.width) < 1:
-            raise InputError(
-                f"{self.layers} layers of widths {dimension} and {self.width}; wanted 2 layers or more, of width 1 or "
-                "more"
-            )
+        """Return the shapes of the network's arrays by name, for vectors of some dimension."""
         widths = [feature_width(self.inputs, dimension), *[self.width] * (self.layers - 1), 1]
         shapes: dict[str, tuple[int, ...]] = {"weights": (2,), "end": (1,)}
         for number, (columns, rows) in enumerate(pairwise(widths)):

@@ -94,7 +94,7 @@ def graph_view(context: IndexContext, trained: TrainedGNN) -> GraphView:
     chains = context.chain_search() if trained.chains else None
     builder = PassageGraphBuilder(passage_graph(snapshot), walk, trained.nodes, chains=chains)
     encode = partial(context.encode_texts_with, encoder=encoder)
-    relations = encode(relation_texts(snapshot, inverses=False))
+    relations = encode(relation_texts(snapshot))
     return GraphView(snapshot, builder, PassageRanker(), encoder, relations, encode, targets_entities=False)
 
 

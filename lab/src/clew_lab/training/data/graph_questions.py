@@ -10,12 +10,11 @@ import numpy as np
 
 from clew.arrays import FloatArray
 from clew.errors import InputError
-from clew.graph.subgraphs.textual_graph import EncodedGraph, GraphContext, GraphQuery, TextualGraph
+from clew.graph.subgraphs.textual_graph import EncodedGraph, GraphQuery, TextualGraph
 from clew.index import Index
 from clew.protocols import Encoder
-from clew.retrievers.subgraph.encoding import GraphEncoder
 from clew.retrievers.subgraph.gcn_features import node_offsets
-from clew.retrievers.subgraph.retriever import SubgraphRetriever, SubgraphSettings
+from clew.retrievers.subgraph.retriever import Neighbourhood, SubgraphRetriever
 from clew.text.display import format_count
 from clew.types import Progress
 from clew_lab.datasets.graph_datasets import (
@@ -27,6 +26,8 @@ from clew_lab.datasets.graph_datasets import (
     split_dataset,
 )
 from clew_lab.datasets.loaders import load_questions
+from clew_lab.graph.graph_encoder import GraphEncoder
+from clew_lab.graph.reader_context import GraphContext
 from clew_lab.graph_readers.protocols import GraphReader
 from clew_lab.retrievers.selectors import WholeGraph
 
@@ -93,7 +94,7 @@ def encode_index_questions(
     """
     context = index.context
     sources = context.scope, context.lexical, context.load_fact_graph, context.text_vectors
-    retriever = SubgraphRetriever(*sources, WholeGraph(), "", SubgraphSettings(), by_words=True)
+    retriever = SubgraphRetriever(*sources, WholeGraph(), "", Neighbourhood(), by_words=True)
     encoded: list[EncodedQuestion] = []
     loaded = load_questions(path)
     questions = [loaded[position] for position in evenly_spaced(len(loaded), limit)]

@@ -16,8 +16,9 @@ from torch import Tensor, nn
 
 from clew.arrays import FloatArray
 from clew.errors import InputError
-from clew.graph.subgraphs.textual_graph import EncodedGraph, Subgraph, full_subgraph, induced_subgraph
+from clew.graph.subgraphs.textual_graph import EncodedGraph, Subgraph, induced_subgraph
 from clew.training.hyperparameters import MAX_WIDTH, CheckedRecord
+from clew_lab.graph.reader_context import full_subgraph
 from clew_lab.graph_readers.choice_reader import ChoiceWeights
 
 

@@ -99,9 +99,7 @@ class CompletionFacts:
             values = self._walk_values(senders, receivers, len(nodes), int(nodes.searchsorted(start)))
         described = self._view.graphs.describe_nodes(nodes, values, {start: 1.0}, lambda: self.question_vector(edge))
         none = np.zeros(0, dtype=np.int32), np.zeros(0, dtype=np.float32)
-        return QuestionGraph(
-            nodes, senders, receivers, positions, *described, has_fallback_seeds=False, walk_passages=none, notes=()
-        )
+        return QuestionGraph(nodes, senders, receivers, positions, *described, walk_passages=none, notes=())
 
     def _select_nodes(self, start: int, target: int) -> IntArray:
         if self._max_nodes is None:

@@ -13,7 +13,7 @@ import numpy as np
 from torch import Tensor, nn
 
 from clew.errors import InputError
-from clew.graph.subgraphs.textual_graph import GraphContext
+from clew_lab.graph.reader_context import GraphContext
 from clew_lab.graph_readers.protocols import TrainableGraphReader
 from clew_lab.training.trainable_parameters import ReaderParameters, swap_parameters
 

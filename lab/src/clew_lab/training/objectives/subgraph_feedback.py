@@ -26,9 +26,10 @@ import torch
 from torch import Tensor, nn
 
 from clew.errors import InputError
-from clew.graph.subgraphs.textual_graph import GraphContext, Subgraph, TextualGraph, build_context, induced_subgraph
+from clew.graph.subgraphs.textual_graph import Subgraph, TextualGraph, induced_subgraph
 from clew.retrievers.subgraph.gcn import make_node_batch
 from clew.retrievers.subgraph.settings import ScorerSettings
+from clew_lab.graph.reader_context import GraphContext, build_context
 from clew_lab.graph_readers.protocols import GraphReader
 from clew_lab.nn.subgraph_policy import (
     NodeBatch,

@@ -26,7 +26,7 @@ from clew.retrievers.frag.hop_predictor import (
     load_hop_predictor,
     save_hop_predictor,
 )
-from clew.retrievers.frag.path_ranking import PathRankerWeights, relation_path_features, save_path_ranker
+from clew.retrievers.frag.path_ranking import PathRankerWeights, relation_path_features
 from clew.training.fitting.hop_predictor import (
     FEEDBACK_RECIPE,
     HopExample,
@@ -40,6 +40,7 @@ from clew.types import Progress, Question
 from clew_lab.datasets.loaders import load_questions
 from clew_lab.training.fitting.hop_classifier import adapt_hop_classifier, train_hop_classifier
 from clew_lab.training.fitting.path_ranker import PathExample, PathRecipe, train_path_ranker
+from clew_lab.training.saved_weights import save_path_ranker
 
 MAX_HOPS = 4
 """Farthest answers, in hops from a topic entity."""

@@ -10,10 +10,7 @@ import numpy as np
 import torch
 
 from clew.errors import InputError
-from clew.graph.snapshot.relational_edges import (
-    inverse_text,
-    relation_texts,
-)
+from clew.graph.snapshot.relational_edges import relation_texts
 from clew.index import Index
 from clew.index import open as open_index
 from clew.nn.query_gnn import QueryGNN
@@ -35,6 +32,7 @@ from clew.training.loop import SINGLE_PROCESS, train
 from clew.training.objectives.document_retrieval import DocumentRetrieval
 from clew.types import Progress, Question
 from clew_lab.datasets.loaders import load_questions
+from clew_lab.graph.node_graphs import inverse_text
 from clew_lab.training.objectives.kg_completion import CompletionFacts, KGCompletion
 from clew_lab.training.recipes.gfm_graphs import check_encoder, graph_view
 from clew_lab.training.recipes.gfm_recipe import GFMRecipe

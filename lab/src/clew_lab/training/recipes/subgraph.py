@@ -5,7 +5,6 @@ from dataclasses import asdict, replace
 from pathlib import Path
 
 from clew.errors import InputError
-from clew.graph.subgraphs.textual_graph import build_context
 from clew.models.encoders.memory import VectorMemory
 from clew.nn.query_gnn import export_arrays
 from clew.protocols import Encoder
@@ -15,6 +14,7 @@ from clew.training.checkpoint import ProcessGroup
 from clew.training.hyperparameters import Recipe, TrainingResult
 from clew.training.loop import SINGLE_PROCESS, train
 from clew.types import Progress
+from clew_lab.graph.reader_context import build_context
 from clew_lab.graph_readers.choice_reader import ChoiceGraphReader
 from clew_lab.graph_readers.path_reader import PathGraphReader
 from clew_lab.graph_readers.protocols import GraphReader

@@ -10,7 +10,7 @@ from clew.errors import InputError
 from clew.graph.subgraphs.textual_graph import TextualGraph
 from clew.models.encoders.hashing import HashingEncoder
 from clew.query.linking import find_relation_words, mask_names
-from clew.retrievers.subgraph.encoding import GraphEncoder
+from clew_lab.graph.graph_encoder import GraphEncoder
 
 if TYPE_CHECKING:
     from clew.types import FloatArray
