@@ -17,13 +17,12 @@ from clew.graph.segments.segment import CollisionError
 from clew.indexing.chunking import Chunker
 from clew.indexing.extraction.span_extractor import ReadingExtractor
 from clew.indexing.report import IndexingReport
-from clew.indexing.resolution.document_aliases import add_document_aliases
 from clew.indexing.segments.store import write_segment
 from clew.indexing.selected_snapshot import ChangedDocument
 from clew.indexing.sentence_vectors import EncodedPassages, encode_with_sentences, join_title
 from clew.protocols import Encoder, Extractor
 from clew.store.passage_table import PassageTable, WrittenFragments
-from clew.store.schema import PassageRow, alias_triples, has_aliases, mention_cells, rows_to_table, triple_cells
+from clew.store.schema import PassageRow, alias_triples, mention_cells, rows_to_table, triple_cells
 from clew.text.places import pack_metadata
 from clew.text.sentences import passage_sentence_spans
 from clew.types import Document, Extraction, Failure, Passage
@@ -59,8 +58,6 @@ class BatchWriter:
         splits = [self.chunker.split(changed.document) for changed in batch]
         together = [passage for passages in splits for passage in passages]
         extracted, encoded = self._extract(together)
-        if has_aliases(self.table.settings):
-            extracted = add_document_aliases(together, extracted)
         extractions = iter(extracted)
         rows: list[PassageRow] = []
         done: list[ChangedDocument] = []

@@ -20,7 +20,6 @@ from clew.indexing.chunking import Chunker
 from clew.indexing.part_documents import DocumentRecorder
 from clew.indexing.repeated_extraction import documents_with_failures, extract_again
 from clew.indexing.report import IndexingReport
-from clew.indexing.resolution.document_aliases import extraction_fingerprint
 from clew.indexing.selected_snapshot import ALL_DOCUMENTS, ChangedDocument, DocumentSelector, Part
 from clew.protocols import Encoder, Extractor
 from clew.store.passage_table import PassageTable
@@ -132,7 +131,7 @@ class _Run:
         """Return what selects the documents of a part, by those that are stored now."""
         writer = self._writer
         stored = writer.table.stored_documents()
-        extractor = extraction_fingerprint(writer.extractor.fingerprint, writer.table.settings)
+        extractor = writer.extractor.fingerprint
         return DocumentSelector(stored, writer.chunker, extractor, self.report, find_passages, part)
 
     def index(

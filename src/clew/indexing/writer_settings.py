@@ -24,6 +24,7 @@ from clew.plugins.arguments import FROM_PYTHON
 from clew.protocols import Encoder, Extractor, LanguageModel
 from clew.store.location import locate
 from clew.store.passage_table import PassageTable
+from clew.store.schema import has_aliases
 from clew.types import Progress, count_progress
 
 _UNITS = {"": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12, "KIB": 2**10, "MIB": 2**20, "GIB": 2**30}
@@ -140,8 +141,14 @@ def make_writer(
         memory: Bytes that the run may use, 0 for what is usual.
 
     Raises:
-        InputError: Several processes would ask a language model, whose budget is that of one.
+        InputError: Several processes would ask a language model, whose budget is that of one; or the index was made
+            with names resolved in their documents, which no version of Clew does any more.
     """
+    if has_aliases(table.settings):
+        raise InputError(
+            f"{table.location.name} was made with --aliases document, which is gone: it can be searched, and nothing "
+            "can be added; make a new index"
+        )
     calls = int(table.settings.get(EXTRACTION_CALLS, 2))  # an index made before models could extract has none
     count = count_progress(tools.progress, "asking the model, passages")
     given = tools.extractor

@@ -67,10 +67,15 @@ def use_full_names(rows: pa.Table) -> pa.Table:
             mentions[row] = [_with_full_names(mention, full) for mention in mentions[row]]
             facts = [t for t in stated if t["relation"] != ALIAS_RELATION]
             triples[row] = [_with_full_names(fact, full) for fact in facts]
-    for name, cells in (("mentions", mentions), ("triples", triples)):
+    return set_columns(rows, {"mentions": mentions, "triples": triples})
+
+
+def set_columns(rows: pa.Table, cells: Mapping[str, Sequence[Any]]) -> pa.Table:
+    """Return rows with other values in some columns."""
+    for name, values in cells.items():
         place = rows.schema.get_field_index(name)
         column = rows.schema.field(place)
-        rows = rows.set_column(place, column, pa.array(cells, type=column.type))
+        rows = rows.set_column(place, column, pa.array(values, type=column.type))
     return rows
 
 
