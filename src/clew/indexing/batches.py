@@ -8,7 +8,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -105,37 +105,6 @@ class BatchWriter:
             vectors = encode_passages(self.encoder, passages) if encoded is None else encoded.vectors
             return [replace(row, vector=vector) for row, vector in zip(rows, vectors, strict=True)]
         return list(rows)
-
-
-class BatchRunner(Protocol):
-    """Writes batches, here or elsewhere, at once or side by side."""
-
-    def run(self, batch: Sequence[ChangedDocument]) -> list[WrittenBatch]:
-        """Take a batch, and return those that are written by now: this one, earlier ones, or none."""
-
-    def finish(self) -> list[WrittenBatch]:
-        """Wait for all batches that were taken, and return those not returned yet."""
-
-    def close(self) -> None:
-        """Stop, without waiting for what is not written."""
-
-
-@dataclass(frozen=True, slots=True)
-class LocalRunner:
-    """Writes one batch after the other in this process."""
-
-    writer: BatchWriter
-
-    def run(self, batch: Sequence[ChangedDocument]) -> list[WrittenBatch]:
-        """Write the batch."""
-        return [self.writer.write(batch)]
-
-    def finish(self) -> list[WrittenBatch]:
-        """Return nothing: all is written."""
-        return []
-
-    def close(self) -> None:
-        """Do nothing."""
 
 
 @dataclass(slots=True)

@@ -26,7 +26,6 @@ from clew.graph.segments.flat import store_passages
 from clew.graph.segments.passage_columns import PassageColumns
 from clew.graph.segments.segment import CollisionError, Segment
 from clew.graph.snapshot.snapshot import Snapshot, named_arrays, save_places, with_mentions
-from clew.graph.string_array import StringArray
 from clew.indexing.imported_graphs import has_mentions, match_mentions, read_imported_graph
 from clew.indexing.merging.corrected_arrays import with_corrected_entities
 from clew.indexing.merging.known_matches import StoredMatches
@@ -35,6 +34,7 @@ from clew.indexing.merging.merge import merge_segments
 from clew.indexing.merging.workspace import Workspace, merge_workspace
 from clew.indexing.resolution.entity_decisions import CorrectedEntities, apply_decisions
 from clew.indexing.segments.store import OpenedParts, OpenedSegments, SegmentFile, ensure_segments
+from clew.indexing.segments.vocabularies import to_arrow
 from clew.indexing.sentence_vectors import ensure_lists
 from clew.indexing.snapshot_synonyms import add_synonyms
 from clew.protocols import Encoder
@@ -67,7 +67,7 @@ def describe_inputs(segments: Sequence[Segment], table: PassageTable) -> dict[st
         rows = np.bincount(part.extractors, minlength=len(part.extractor_names)).tolist()
         extractors.update({name: rows for name, rows in zip(part.extractor_names, rows, strict=True) if rows})
     shards = list(table.iter_shards(["metadata", "document_hash"]))
-    hashes = [_arrow_strings(part.document_hashes).unique() for part in passages]
+    hashes = [to_arrow(part.document_hashes).unique() for part in passages]
     hashes += [chunk.cast(pa.large_string()) for rows in shards for chunk in rows["document_hash"].chunks]
     return {
         "recipe": SNAPSHOT_FORMAT,
@@ -80,11 +80,6 @@ def describe_inputs(segments: Sequence[Segment], table: PassageTable) -> dict[st
         "extractors": dict(sorted(extractors.items())),
         "failures": int(sum(part.failed.sum() for part in passages)),
     }
-
-
-def _arrow_strings(strings: StringArray) -> pa.LargeStringArray:
-    buffers = [None, pa.py_buffer(strings.offsets), pa.py_buffer(strings.data)]
-    return pa.Array.from_buffers(pa.large_string(), len(strings), buffers)
 
 
 def _hash_sorted(parts: Sequence[pa.Array]) -> str:

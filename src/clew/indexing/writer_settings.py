@@ -6,16 +6,17 @@ The budget of memory of an indexing run.
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from clew.errors import InputError
-from clew.indexing.batches import BatchRunner, BatchWriter
+from clew.indexing.batches import BatchWriter
 from clew.indexing.chunking import Chunker
 from clew.indexing.extraction.llm import LanguageModelExtractor
 from clew.indexing.extraction.registry import asks_model, open_extractor
 from clew.indexing.merging.workspace import MERGE_PROCESS_BYTES
 from clew.indexing.pipeline import EXTRACTION_CALLS, BatchLimits, IndexWriter
-from clew.indexing.processes import MIN_ENCODED_PASSAGES, MIN_PASSAGES, GrowingRunner, ProcessRunner
+from clew.indexing.processes import MIN_ENCODED_PASSAGES, MIN_PASSAGES, ProcessRunner
 from clew.models.encoders.hashing import HashingEncoder, NoEncoder
 from clew.models.encoders.int8_minilm import Int8MiniLM
 from clew.models.encoders.registry import OPENAI_EMBEDDINGS, open_index_encoder
@@ -164,12 +165,9 @@ def make_writer(
         return IndexWriter(table, chunker, extractor, encoder, tools.progress, slow, limits)
     threads = max(1, worker_count() // workers)
     settings = writer_settings(table, tools)
-
-    def open_parallel(local: BatchRunner) -> BatchRunner:
-        least = MIN_ENCODED_PASSAGES if encoder.dimension else MIN_PASSAGES
-        return GrowingRunner(local, ProcessRunner(settings.open, threads, workers), least, chunker.max_tokens)
-
-    return IndexWriter(table, chunker, extractor, encoder, tools.progress, slow, limits, open_parallel)
+    least = MIN_ENCODED_PASSAGES if encoder.dimension else MIN_PASSAGES
+    open_processes = partial(ProcessRunner, settings.open, threads, workers)
+    return IndexWriter(table, chunker, extractor, encoder, tools.progress, slow, limits, open_processes, least)
 
 
 def writer_settings(table: PassageTable, tools: WriterTools) -> WriterSettings:

@@ -20,8 +20,8 @@ from clew.graph.snapshot.imported_graph import ImportedGraph, empty_graph
 from clew.graph.snapshot.walk_graph import entity_nodes, walk_graph
 from clew.graph.string_array import StringArray, StringWriter, mix_strings, take_strings
 from clew.indexing.extraction.rule_based import DEFAULT_RELATION
-from clew.indexing.merging.known_matches import MatchMemory, NoMatches, find_matches
-from clew.indexing.merging.match_texts import MatchTexts, make_vocabulary, read_match_texts
+from clew.indexing.merging.known_matches import StoredMatches, find_matches
+from clew.indexing.merging.match_texts import MatchTexts, read_match_texts
 from clew.indexing.merging.passage_facts import (
     LINK_RELATION,
     DistinctTriples,
@@ -52,8 +52,9 @@ from clew.indexing.merging.vocabularies import (
     positions_of_hashes,
     union_of_hashes,
 )
-from clew.indexing.merging.workspace import Workspace, usual_workspace
+from clew.indexing.merging.workspace import Workspace
 from clew.indexing.segments.store import ChainedParts, OpenedParts
+from clew.indexing.segments.vocabularies import make_vocabulary
 from clew.models.threads import map_in_threads
 
 MatchTextSource = Callable[[Sequence[Segment], Sequence[TitleMatches], int], Sequence[MatchTexts]]
@@ -90,7 +91,7 @@ def merge_segments(
     salt: int = 0,
     texts: MatchTextSource | None = None,
     agreeing: AbstractSet[int] = frozenset(),
-    memory: MatchMemory | None = None,
+    memory: StoredMatches | None = None,
     workspace: Workspace | None = None,
 ) -> MergedArrays:
     """Return the arrays of the snapshot of segments and imported graphs, all hashed with the same salt.
@@ -101,10 +102,9 @@ def merge_segments(
     Two texts with one hash are a CollisionError: hash everything with the next salt.
     """
     graph = graph or empty_graph()
-    space = workspace or usual_workspace()
+    space = workspace or Workspace()
     order = space.keep(order_passages(segments))
-    sources = texts or _read_all_texts, memory or NoMatches()
-    linked = _link_titles(segments, salt, *sources, agreeing, space)
+    linked = _link_titles(segments, salt, texts or _read_all_texts, memory, agreeing, space)
     entities, entity_of_key = space.keep(_number_entities(linked, graph))
     relations, relation_numbers = space.keep(_number_relations(linked, graph))
     mentions = space.keep(order_mentions(linked.facts, order.positions, entity_of_key, len(order.ids)))
@@ -171,7 +171,7 @@ def _link_titles(
     segments: Sequence[Segment],
     salt: int,
     texts: MatchTextSource,
-    memory: MatchMemory,
+    memory: StoredMatches | None,
     agreeing: AbstractSet[int],
     space: Workspace,
 ) -> _LinkedSegments:
@@ -226,7 +226,7 @@ def _match_titles(
     tokens: JoinedVocabulary,
     own_titles: Sequence[IntArray],
     salt: int,
-    memory: MatchMemory,
+    memory: StoredMatches | None,
     space: Workspace,
 ) -> tuple[TitleNames, Sequence[TitleMatches], Ragged]:
     """Return the names of titles, their matches in each segment, and the titles that each matched name may mean."""

@@ -8,8 +8,6 @@ from dataclasses import dataclass
 from typing import NamedTuple, final
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
 
 from clew.arrays import BoolArray, FloatArray, IntArray, LongArray, expand_ranges
 from clew.arrays.kernels import njit
@@ -29,6 +27,7 @@ from clew.indexing.merging.title_names import TitleNames
 from clew.indexing.merging.vocabularies import positions_of_hashes, union_of_hashes
 from clew.indexing.merging.workspace import Workspace
 from clew.indexing.segments.store import OpenedParts
+from clew.indexing.segments.vocabularies import rank_strings
 
 _INSERTION_LIMIT = 32
 
@@ -140,11 +139,8 @@ def order_passages(segments: Sequence[Segment]) -> PassageOrder:
     if len(segments) == 1:
         return PassageOrder(segments[0].passages.ids, places, [np.arange(sizes[0], dtype=np.int32)])
     joined = _concatenate([segment.passages.ids for segment in segments])
-    offsets, data = (pa.py_buffer(np.ascontiguousarray(array)) for array in (joined.offsets, joined.data))
-    ids = pa.LargeBinaryArray.from_buffers(pa.large_binary(), len(joined), [None, offsets, data])
-    order = np.asarray(pc.sort_indices(ids)).astype(np.int64)
-    positions = np.empty(len(order), dtype=np.int32)
-    positions[order] = np.arange(len(order), dtype=np.int32)
+    ranks = rank_strings(joined)
+    order, positions = np.argsort(ranks), ranks.astype(np.int32)
     return PassageOrder(take_strings(joined, order), places[order], np.split(positions, bounds[1:])[:-1])
 
 

@@ -20,6 +20,7 @@ from clew.graph.csr import row_pointers, run_starts
 from clew.graph.segments.segment import Ragged, Segment
 from clew.graph.string_array import have_space
 from clew.indexing.merging.vocabularies import JoinedVocabulary
+from clew.indexing.segments.vocabularies import take_rows
 from clew.text.casing import COMMON_WORDS
 from clew.text.normalization import ARTICLES, key_hash
 from clew.text.token_arrays import IS_CAPITALISED, IS_LOWER
@@ -69,7 +70,7 @@ def name_titles(segments: Sequence[Segment], keys: JoinedVocabulary, tokens: Joi
         _select_rows(indptr, titles, is_ambiguous),
         is_usual | (is_title & (sizes > 0)),
         matched.astype(np.int32),
-        Ragged(*_take_rows(indptr, titles, matched)),
+        take_rows(Ragged(indptr, titles), matched),
     )
 
 
@@ -147,12 +148,6 @@ def _is_one_of(keys: JoinedVocabulary, words: frozenset[str], salt: int) -> Bool
         if position < len(keys) and keys.hashes[position] == hash_ and keys.texts[position] == word:
             found[position] = True
     return found
-
-
-def _take_rows(indptr: LongArray, values: IntArray, rows: LongArray) -> tuple[LongArray, IntArray]:
-    sizes = np.diff(indptr)[rows]
-    starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-    return starts, values[np.arange(starts[-1]) + np.repeat(indptr[rows] - starts[:-1], sizes)]
 
 
 def _select_rows(indptr: LongArray, values: IntArray, chosen: BoolArray) -> Ragged:

@@ -111,12 +111,12 @@ def read_names(rows: pa.Table, mentions: pa.StructArray, triples: pa.StructArray
     titles = np.where(key_of_text[titles] >= 0, titles, -1).astype(np.int32)
     document_names = _document_names(rows["aliases"], titles, texts, numbers)
     headings = _headings(rows["text"].to_pylist(), titles, numbers)
-    forms, form_of_text = make_vocabulary(texts, mark_used(len(texts), mentioned, heads, tails, titles), salt)
+    forms, form_of_text = make_vocabulary(texts, salt, mark_used(len(texts), mentioned, heads, tails, titles))
     used = np.flatnonzero(form_of_text >= 0)
     form_keys = np.empty(len(used), dtype=np.int32)
     form_keys[form_of_text[used]] = key_of_text[used]
     keys, key_positions = make_vocabulary(
-        list(numbers), mark_used(len(numbers), form_keys, document_names.values, headings.values), salt
+        list(numbers), salt, mark_used(len(numbers), form_keys, document_names.values, headings.values)
     )
     return PassageNames(
         forms=forms,

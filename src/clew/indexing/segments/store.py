@@ -19,6 +19,7 @@ from clew.graph.segments.flat import flatten_segment, unflatten_segment
 from clew.graph.segments.segment import Segment
 from clew.indexing.segments.maker import make_segment
 from clew.indexing.segments.selection import select_rows
+from clew.indexing.segments.vocabularies import to_arrow
 from clew.store.array_file import ArrayFile, map_arrays, write_arrays
 from clew.store.atomic import remove_leftovers
 from clew.store.passage_table import PassageTable
@@ -153,11 +154,7 @@ def _select_from_older(table: PassageTable, fragment: FragmentState, salt: int) 
 
 def _positions(ids: pa.StringArray, segment: Segment) -> LongArray | None:
     """Return the ascending positions of ids among those of a segment, None where it lacks one."""
-    strings = segment.passages.ids
-    buffers = [None, pa.py_buffer(strings.offsets), pa.py_buffer(strings.data)]
-    stored = pa.Array.from_buffers(pa.large_string(), len(strings), buffers)
-    found = ids.cast(pa.large_string())
-    positions = pc.index_in(found, value_set=stored)
+    positions = pc.index_in(ids.cast(pa.large_string()), value_set=to_arrow(segment.passages.ids))
     if positions.null_count:
         return None
     return np.sort(positions.to_numpy().astype(np.int64))
