@@ -6,10 +6,11 @@ been changed, removed or restored since by somebody else, and a part must neithe
 The record of a part, a JSON file in a staging folder: its data files, which no version has yet, and its counts.
 """
 
+import hashlib
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
-from hashlib import blake2b
+from functools import partial
 from pathlib import Path
 from typing import Any, final
 
@@ -99,11 +100,8 @@ def compare_documents(file: Path, stored: StoredDocuments) -> PartComparison:
 
 def hash_file(file: Path) -> str:
     """Return a hash of the bytes of a file, 32 hexadecimal digits."""
-    digest = blake2b(digest_size=16)
     with file.open("rb") as stream:
-        while block := stream.read(1 << 20):
-            digest.update(block)
-    return digest.hexdigest()
+        return hashlib.file_digest(stream, partial(hashlib.blake2b, digest_size=16)).hexdigest()
 
 
 def _read(file: Path) -> Iterator[tuple[pa.StringArray, HashPairs, HashPairs]]:

@@ -145,6 +145,10 @@ def build_snapshot(
     ):
         arrays = ArrayFolder(temporary, *earlier)
 
+        def write_lexical() -> None:
+            terms = OpenedParts(segments, lambda segment: segment.terms)
+            BM25Index.merge(terms, positions, len(snapshot.passage_ids)).save(temporary / LEXICAL)
+
         def write_arrays() -> None:
             for name, array in named_arrays(snapshot):
                 arrays.write(name, array)
@@ -152,7 +156,7 @@ def build_snapshot(
 
         if space.threads == 1:
             write_arrays()
-        lexical = pool.submit(_write_lexical, segments, positions, len(snapshot.passage_ids), temporary / LEXICAL)
+        lexical = pool.submit(write_lexical)
         if space.threads == 1:
             lexical.result()
             space.release()
@@ -166,10 +170,6 @@ def build_snapshot(
         write_manifest({**inputs.result(), **decided, "files": dict(sorted(files.items()))}, temporary)
 
 
-def _write_lexical(segments: Sequence[Segment], positions: Sequence[IntArray], count: int, folder: Path) -> None:
-    BM25Index.merge(OpenedParts(segments, lambda segment: segment.terms), positions, count).save(folder)
-
-
 def _merge_segments(
     source: SnapshotSource, folder: Path, progress: Progress, space: Workspace
 ) -> tuple[Snapshot, OpenedSegments, Sequence[IntArray]]:
@@ -177,7 +177,9 @@ def _merge_segments(
 
     All is hashed with the first salt under which no two texts have one hash.
     """
-    merged_before = _segments_of(_newest_snapshot(folder)[0])  # their names tell their salt, too
+    merged_before, newest = set[str](), _newest_snapshot(folder)[0]
+    with suppress(IndexFormatError):  # a damaged one tells nothing
+        merged_before |= set(read_segment_names(newest)) if newest else set()  # their names tell their salt, too
     for salt in count(source.salt):
         try:
             files = source.segments(salt)
@@ -211,15 +213,6 @@ def _newest_snapshot(folder: Path) -> tuple[Path | None, dict[str, str]]:
         return newest, read_manifest(newest)["files"]
     except IndexFormatError:
         return None, {}  # it was damaged, or has just been discarded: all is written
-
-
-def _segments_of(snapshot: Path | None) -> set[str]:
-    """Return the names of the segments that were merged into a snapshot; none if it is damaged."""
-    if snapshot is None:
-        return set()
-    with suppress(IndexFormatError):
-        return set(read_segment_names(snapshot))
-    return set()
 
 
 def _correct_entities(snapshot: Snapshot, source: SnapshotSource) -> CorrectedEntities | None:

@@ -2,7 +2,7 @@
 
 import math
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import pytest
@@ -265,7 +265,7 @@ def test_many_names_are_compared_by_blocks_as_whole_arrays_are(
     file = VectorFile(tmp_path / "vectors", *vectors.shape)
     file[:] = vectors
     noted = _NotedRows(vectors)
-    for rows in (file, noted):
+    for rows in (file, cast("VectorFile", noted)):
         for cache in (None, find_synonyms(names[:400], vectors[:400], 0.7, 2).cache):
             found = find_synonyms(StringArray.pack(names), rows, 0.7, 2, cache)
             assert_same(found, expected)

@@ -35,7 +35,6 @@ from clew.indexing.merging.passage_facts import (
 )
 from clew.indexing.merging.passage_rows import (
     PassageOrder,
-    SegmentLinks,
     merge_sentences,
     name_sentences,
     order_mentions,
@@ -153,8 +152,9 @@ class _LinkedSegments:
 
     keys: JoinedVocabulary
     titles: TitleNames
-    own_titles: Sequence[IntArray]
-    links: Sequence[SegmentLinks]  # of each segment
+    own_titles: Sequence[IntArray]  # for each segment the keys of its passages' titles
+    form_keys: Sequence[IntArray]
+    matches: Sequence[TitleMatches]
     targets: Ragged  # the titles of the names in matches
     facts: Sequence[PassageFacts]
     named: NamedKeys
@@ -216,8 +216,7 @@ def _link_titles(
     match_forms = OpenedParts(match_texts, lambda own: own.form_texts)
     forms = space.keep(join_vocabularies(ChainedParts(segment_forms, match_forms), agreeing, space.threads))
     named = space.keep(name_entities(segments, facts, match_texts, forms, form_keys, titles.single))
-    names = [SegmentLinks(*parts) for parts in zip(own_titles, form_keys, matches, strict=True)]
-    return _LinkedSegments(keys, titles, own_titles, names, targets, facts, named, relations)
+    return _LinkedSegments(keys, titles, own_titles, form_keys, matches, targets, facts, named, relations)
 
 
 def _match_titles(
@@ -362,8 +361,8 @@ def _merge_sentences(
     titles, meanings = linked.titles, linked.titles.count_meanings()
 
     def name(number: int) -> Ragged:
-        own = segments[number], linked.links[number], linked.targets
-        return space.keep(name_sentences(*own, titles, meanings, entity_of_key))
+        own = linked.own_titles[number], linked.form_keys[number], linked.matches[number]
+        return space.keep(name_sentences(segments[number], *own, linked.targets, titles, meanings, entity_of_key))
 
     entities = space.keep_each(map_in_threads(name, len(segments), space.threads))
     return merge_sentences(segments, order.positions, entities, entity_passages, space)

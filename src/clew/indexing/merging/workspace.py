@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, is_dataclass, replace
 from pathlib import Path
-from typing import Any, Generic, TypeVar, final, overload
+from typing import Any, TypeVar, final
 from weakref import WeakSet
 
 import numpy as np
@@ -27,7 +27,7 @@ from clew.graph.segments.segment import CollisionError, Segment
 from clew.graph.string_array import StringArray
 from clew.indexing.resolution.pair_cache import COMPARISON_BLOCK_BYTES, LISTS_PER_VECTOR, count_lists
 from clew.indexing.resolution.synonyms import EXACT_NAMES
-from clew.indexing.segments.store import OpenedSegments, SegmentFile, ensure_segments
+from clew.indexing.segments.store import LazySequence, OpenedSegments, SegmentFile, ensure_segments
 from clew.models.threads import worker_count
 from clew.store.atomic import temporary_folder
 from clew.store.kg_shards import stored_graphs
@@ -100,7 +100,7 @@ class Workspace:
 
 
 @final
-class _ReleasingSequence(Sequence[ValueT], Generic[ValueT]):
+class _ReleasingSequence(LazySequence[ValueT]):
     def __init__(self, values: Sequence[ValueT], workspace: Workspace) -> None:
         self._values = values
         self._workspace = workspace
@@ -109,17 +109,12 @@ class _ReleasingSequence(Sequence[ValueT], Generic[ValueT]):
     def __len__(self) -> int:
         return len(self._values)
 
-    @overload
-    def __getitem__(self, index: int) -> ValueT: ...
-    @overload
-    def __getitem__(self, index: slice) -> Sequence[ValueT]: ...
-    def __getitem__(self, index: int | slice) -> ValueT | Sequence[ValueT]:
-        if isinstance(index, slice):
-            return self._values[index]
+    def read(self, number: int) -> ValueT:
+        """Return a value."""
         if self._read > self._workspace.resident_bytes:
             self._workspace.release()
             self._read = 0
-        value = self._values[index]
+        value = self._values[number]
         self._read += _count_bytes(value)
         return value
 

@@ -15,12 +15,13 @@ each vector in place of many tables.
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol, final
+from typing import final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from clew.arrays import BoolArray, FloatArray, IntArray, LongArray
+from clew.arrays.mapped_files import VectorFile
 from clew.graph.string_array import StringArray
 from clew.indexing.segments.vocabularies import to_arrow
 from clew.store.error_mapping import map_errors
@@ -83,18 +84,8 @@ COMPARISON_BLOCK_BYTES = 6 * 8 * _BLOCK_SUMS
 """Memory of the sums that are sorted at once, and of the blocks of similarities."""
 
 
-class VectorRows(Protocol):
-    """Unit vectors (n, d) that are read by rows: an array, or a file of them."""
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """(n, d)."""
-
-    def __len__(self) -> int:
-        """Return n."""
-
-    def __getitem__(self, rows: Any, /) -> FloatArray:
-        """Return some rows, by a slice or by numbers."""
+VectorRows = FloatArray | VectorFile
+"""Unit vectors (n, d) that are read by rows: an array, or a file of them."""
 
 
 def count_lists(vectors: int) -> int:
