@@ -110,27 +110,6 @@ class BatchWriter:
         return list(rows)
 
 
-@dataclass(slots=True)
-class DocumentBuffer:
-    """The documents of a batch that is being filled."""
-
-    max_tokens: int  # of a passage
-    documents: list[ChangedDocument] = field(default_factory=list)
-    passages: int = 0  # a guess: documents are split when they are written
-    characters: int = 0
-
-    def add(self, changed: ChangedDocument) -> None:
-        """Add a document."""
-        self.documents.append(changed)
-        self.passages += guess_passages(changed, self.max_tokens)
-        self.characters += len(changed.document.text)
-
-    def empty(self) -> list[ChangedDocument]:
-        """Return the documents, and begin another batch."""
-        documents, self.documents, self.passages, self.characters = self.documents, [], 0, 0
-        return documents
-
-
 def write_segments(derived: Path, written: WrittenFragments) -> list[str]:
     """Write the segments of data files; return their names. What is not written here is made before it is needed."""
     from lance.fragment import FragmentMetadata

@@ -181,25 +181,14 @@ def _add_passages(
     models: Sequence[_CachedReplies],
     calls: CallSettings,
 ) -> None:
+    """Add up the calls that the extractor would make: its calls to the cached replies, and the calls that follow."""
     estimate.passages += len(passages)
     estimate.sentences += sum(len(passage_sentence_spans(passage.text)) for passage in passages)
-    if models:
-        _add_calls(estimate, passages, extractor, models[0], calls)
-
-
-def _add_calls(
-    estimate: CostEstimate,
-    passages: Sequence[Passage],
-    extractor: Extractor,
-    replies: _CachedReplies,
-    calls: CallSettings,
-) -> None:
-    """Add up the calls that the extractor would make: its calls to the cached replies, and the calls that follow."""
-    for passage in passages:
-        replies.misses.clear()
+    for passage in passages if models else ():
+        models[0].misses.clear()
         extractor.extract([passage])
         size = len(f"{passage.title}{passage.text}".encode("utf-8", "surrogatepass"))
-        for prompt in replies.misses:
+        for prompt in models[0].misses:
             prompt_name = prompt.name.partition("@")[0]
             reply_tokens = _reply_tokens(prompt_name, size, calls)
             _add_call(estimate, prompt, reply_tokens)

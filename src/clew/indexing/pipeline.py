@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from clew.errors import InputError
-from clew.indexing.batches import BatchWriter, DocumentBuffer, WrittenBatch
+from clew.indexing.batches import BatchWriter, WrittenBatch, guess_passages
 from clew.indexing.chunking import Chunker
 from clew.indexing.part_documents import DocumentRecorder
 from clew.indexing.processes import ProcessRunner
@@ -125,7 +125,8 @@ class _Run:
         self._local = BatchWriter(writer.table, writer.chunker, writer.extractor, writer.encoder)
         self._processes = None if writer.open_processes is None else writer.open_processes()
         self._passages = 0  # a guess, of all batches
-        self._buffer = DocumentBuffer(writer.chunker.max_tokens)
+        self._batch: list[ChangedDocument] = []  # that is being filled
+        self._batch_passages = self._batch_characters = 0  # in it; passages are a guess
         slow = writer.slow_extraction or writer.encoder.dimension
         self._limit = min(BATCH_PASSAGES if slow else BATCH_LIMIT, self._most_passages())
         self._characters = 0
@@ -151,8 +152,10 @@ class _Run:
                 if self.report.stop_error is not None:
                     self.report.remaining += 1
                     continue
-                self._buffer.add(changed)
-                if self._buffer.passages >= self._limit or self._buffer.characters >= limit:
+                self._batch.append(changed)
+                self._batch_passages += guess_passages(changed, self._writer.chunker.max_tokens)
+                self._batch_characters += len(changed.document.text)
+                if self._batch_passages >= self._limit or self._batch_characters >= limit:
                     self._write_batch()
             self.write_all()
         finally:
@@ -161,15 +164,15 @@ class _Run:
 
     def write_all(self) -> None:
         """Write what was selected so far."""
-        if self._buffer.documents:
+        if self._batch:
             self._write_batch()
         if self._processes is not None:
             self._take(self._processes.finish())
 
     def _write_batch(self) -> None:
         """Write the first batches in this process, and all others by several once they are worth it."""
-        self._passages += self._buffer.passages
-        batch = self._buffer.empty()
+        self._passages += self._batch_passages
+        batch, self._batch, self._batch_passages, self._batch_characters = self._batch, [], 0, 0
         if self._processes is None or self._passages < self._writer.min_passages:
             self._take([self._local.write(batch)])
         else:

@@ -33,7 +33,6 @@ MAX_CANDIDATES = 4
 class TitleNames:
     """The titles that each of k keys stands for, as keys, ascending."""
 
-    is_title: BoolArray  # (k,) whether a passage has this title
     single: IntArray  # (k,) the only key that a name stands for: a title, or itself; -1 for an ambiguous name
     ambiguous: Ragged  # k lists of titles, 2 to `MAX_CANDIDATES` for an ambiguous name, else none
     is_known: BoolArray  # (k,) whether a link or a question finds titles by this name
@@ -65,7 +64,6 @@ def name_titles(segments: Sequence[Segment], keys: JoinedVocabulary, tokens: Joi
     single[is_ambiguous] = -1
     matched = np.flatnonzero(is_usual & ~_is_one_of(keys, COMMON_WORDS, salt))
     return TitleNames(
-        is_title,
         single,
         _select_rows(indptr, titles, is_ambiguous),
         is_usual | (is_title & (sizes > 0)),
