@@ -345,9 +345,7 @@ class Mention:
     """A name as it stands in a passage's text, `text[start:end]`; start = end = -1 when its position is unknown."""
 
     name: str
-    # "name", "quoted", "acronym", "date", "number" or "identifier"; "reference" (`the company`) or "long form" (of an
-    # acronym) where the aliases of a document are resolved
-    kind: str = "name"
+    kind: str = "name"  # or "quoted", "acronym", "date", "number", "identifier"
     start: int = -1
     end: int = -1
 

@@ -113,7 +113,7 @@ def _read_file(data: bytes, _: Path, suffix: str) -> None:
 
 def _read_rows(data: bytes, _: Path, delimiter: str) -> None:
     text = io.TextIOWrapper(io.BytesIO(data), encoding="utf-8-sig", errors="surrogateescape", newline="")
-    _read_all(read_table_rows(text, delimiter, "a.csv", "a.csv", None, STANDARD_COLUMNS))
+    _read_all(read_table_rows(text, delimiter, "a.csv", "a.csv", STANDARD_COLUMNS))
 
 
 def _read_graph(data: bytes, folder: Path, suffix: str) -> None:

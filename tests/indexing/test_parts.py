@@ -278,20 +278,17 @@ texts = st.sampled_from(
 ids = st.sampled_from(["a", "a#1", "a#2", "a#2#1", "b", "b#1", "c"])
 
 
-@given(st.lists(st.builds(lambda id_, text: Document(id_, "", text), ids, texts), max_size=8), st.integers(1, 3))
-def test_a_document_never_takes_the_id_of_anothers_passage(documents: list[Document], postponed: int) -> None:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(selected_snapshot, "_POSTPONED_DOCUMENTS", postponed)
-        selected, report = run_selector(documents)
-        by_part = [run_selector(documents, Part(number, 3)) for number in (1, 2, 3)]
+@given(st.lists(st.builds(lambda id_, text: Document(id_, "", text), ids, texts), max_size=8))
+def test_a_document_never_takes_the_id_of_anothers_passage(documents: list[Document]) -> None:
+    selected, report = run_selector(documents)
+    by_part = [run_selector(documents, Part(number, 3)) for number in (1, 2, 3)]
     assert len(selected) == len(set(selected))
     passages = [
         p.id for d in {d.id: d for d in reversed(documents)}.values() if d.id in selected for p in Chunker(4).split(d)
     ]
     assert len(passages) == len(set(passages))
     assert len(selected) + len(report.failures) == len(documents)
-    if postponed == 1:
-        assert set(selected) == slow_selection(documents)[0]
+    assert set(selected) == slow_selection(documents)[0]
     assert sorted(id_ for ids, _ in by_part for id_ in ids) == sorted(selected)
 
 

@@ -18,7 +18,7 @@ from clew.graph.segments.segment import CollisionError, Segment
 from clew.graph.snapshot.imported_graph import ImportedGraph
 from clew.index import Index
 from clew.indexing import snapshot_builder
-from clew.indexing.merging.known_matches import MatchMemory
+from clew.indexing.merging.known_matches import StoredMatches
 from clew.indexing.merging.match_texts import StoredMatchTexts
 from clew.indexing.merging.merge import merge_segments
 from clew.indexing.merging.workspace import Workspace
@@ -239,7 +239,7 @@ def test_after_a_collision_all_is_hashed_with_the_next_salt(
         salt: int,
         texts: StoredMatchTexts,
         agreeing: AbstractSet[int],
-        memory: MatchMemory,
+        memory: StoredMatches,
         space: Workspace,
     ) -> object:
         tried.append(salt)

@@ -37,18 +37,6 @@ def test_json_has_offsets_of_the_text(ship: Path) -> None:
     assert ["Fram", "was built by", "Colin Archer"] in passage["triples"]
 
 
-def test_aliases_are_shown_where_they_are_wanted(ship: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    ship.write_text("Orkla Shipping Ltd was sold. Then the company moved.", encoding="utf-8")
-    done = run_clew("extract", ship, "--extractor", "rules", "--aliases", "document")
-    assert "Then [the company: reference] moved." in done.out
-    assert "  the company = Orkla Shipping Ltd\n" in done.out
-    monkeypatch.setenv("CLEW_ALIASES", "document")
-    done = run_clew("extract", ship, "--extractor", "rules", "--json")
-    assert json.loads(done.out)[0]["aliases"] == {"the company": "Orkla Shipping Ltd"}
-    done = run_clew("extract", ship, "--extractor", "rules", "--json", "--aliases", "none")
-    assert json.loads(done.out)[0]["aliases"] == {}
-
-
 def test_a_language_model_is_asked_and_its_cost_told(ship: Path) -> None:
     ship.write_text("Ada met Boris and Carl.", encoding="utf-8")
     with model_server(answer_request) as server:

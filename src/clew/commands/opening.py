@@ -20,7 +20,7 @@ from clew.retrievers.registry import describe_default, parse_retriever
 from clew.settings import Settings, load_settings
 from clew.store.dataset import open_dataset
 from clew.store.location import locate
-from clew.store.schema import ALIASES, SENTENCES, WITHOUT_ALIASES, WITHOUT_VECTORS
+from clew.store.schema import SENTENCES, WITHOUT_VECTORS
 from clew.types import Progress, ignore_progress
 
 hide_optional_modules()
@@ -44,7 +44,7 @@ def open_or_create(
 ) -> Index:
     """Open an index, or, with `create`, create it with these options if there is none.
 
-    An existing index of another encoder, or made with another word for `sentences` or `aliases`, is an InputError.
+    An existing index of another encoder, or made with another word for `sentences`, is an InputError.
     """
     if create and open_dataset(locate(location)) is None:
         if "://" not in location:
@@ -57,15 +57,12 @@ def open_or_create(
             f"{location} was made with the encoder {settings['encoder']!r}, not {made.encoder!r}: "
             "leave --encoder out, or choose another --index"
         )
-    others = (
-        (SENTENCES, made.sentences, WITHOUT_VECTORS, f"run clew reencode --index {location} --sentences"),
-        (ALIASES, made.aliases, WITHOUT_ALIASES, "make a new index with --aliases"),
-    )
-    for name, wanted, default, change in others:
-        if wanted is not None and wanted != (stored := settings.get(name, default)):
-            raise InputError(
-                f"{location} was made with --{name} {stored}, not {wanted}: leave --{name} out, or {change} {wanted}"
-            )
+    stored = settings.get(SENTENCES, WITHOUT_VECTORS)
+    if made.sentences is not None and made.sentences != stored:
+        raise InputError(
+            f"{location} was made with --sentences {stored}, not {made.sentences}: leave --sentences out, or run "
+            f"clew reencode --index {location} --sentences {made.sentences}"
+        )
     return opened
 
 

@@ -87,10 +87,6 @@ SentencesOption = Annotated[
     Literal["vectors", "none"] | None,
     typer.Option(help="Whether sentences get vectors, 384 bytes each: vectors or none."),
 ]
-AliasesOption = Annotated[
-    Literal["document", "none"] | None,
-    typer.Option(help="Whether WHO or the company stands for its full name in a document: document or none."),
-]
 
 MemoryOption = Annotated[
     str | None,
@@ -106,7 +102,6 @@ class MakingOptions:
     encoder: EncoderOption = None
     sentences: SentencesOption = None
     device: DeviceOption = None
-    aliases: AliasesOption = None
 
 
 @dataclass(frozen=True, slots=True)

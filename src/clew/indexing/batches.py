@@ -8,22 +8,21 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
 from clew.arrays import FloatArray
 from clew.graph.segments.segment import CollisionError
 from clew.indexing.chunking import Chunker
-from clew.indexing.extraction.span_extractor import ReadingExtractor
+from clew.indexing.extraction.span_extractor import CasingExtractor, LearnedExtractor
 from clew.indexing.report import IndexingReport
-from clew.indexing.resolution.document_aliases import add_document_aliases
 from clew.indexing.segments.store import write_segment
 from clew.indexing.selected_snapshot import ChangedDocument
 from clew.indexing.sentence_vectors import EncodedPassages, encode_with_sentences, join_title
 from clew.protocols import Encoder, Extractor
 from clew.store.passage_table import PassageTable, WrittenFragments
-from clew.store.schema import PassageRow, alias_triples, has_aliases, mention_cells, rows_to_table, triple_cells
+from clew.store.schema import PassageRow, alias_triples, mention_cells, rows_to_table, triple_cells
 from clew.text.places import pack_metadata
 from clew.text.sentences import passage_sentence_spans
 from clew.types import Document, Extraction, Failure, Passage
@@ -59,8 +58,6 @@ class BatchWriter:
         splits = [self.chunker.split(changed.document) for changed in batch]
         together = [passage for passages in splits for passage in passages]
         extracted, encoded = self._extract(together)
-        if has_aliases(self.table.settings):
-            extracted = add_document_aliases(together, extracted)
         extractions = iter(extracted)
         rows: list[PassageRow] = []
         done: list[ChangedDocument] = []
@@ -93,7 +90,10 @@ class BatchWriter:
     def _extract(self, passages: Sequence[Passage]) -> tuple[list[Extraction | Failure], EncodedPassages | None]:
         """Return the results of the extractor, and the vectors where it reads the passages by the index's encoder."""
         extractor = self.extractor
-        if isinstance(extractor, ReadingExtractor) and extractor.encoder_fingerprint == self.encoder.fingerprint:
+        if (
+            isinstance(extractor, LearnedExtractor | CasingExtractor)
+            and extractor.encoder_fingerprint == self.encoder.fingerprint
+        ):
             return extractor.extract_and_encode(passages)
         return extractor.extract(passages), None
 
@@ -108,58 +108,6 @@ class BatchWriter:
             vectors = encode_passages(self.encoder, passages) if encoded is None else encoded.vectors
             return [replace(row, vector=vector) for row, vector in zip(rows, vectors, strict=True)]
         return list(rows)
-
-
-class BatchRunner(Protocol):
-    """Writes batches, here or elsewhere, at once or side by side."""
-
-    def run(self, batch: Sequence[ChangedDocument]) -> list[WrittenBatch]:
-        """Take a batch, and return those that are written by now: this one, earlier ones, or none."""
-
-    def finish(self) -> list[WrittenBatch]:
-        """Wait for all batches that were taken, and return those not returned yet."""
-
-    def close(self) -> None:
-        """Stop, without waiting for what is not written."""
-
-
-@dataclass(frozen=True, slots=True)
-class LocalRunner:
-    """Writes one batch after the other in this process."""
-
-    writer: BatchWriter
-
-    def run(self, batch: Sequence[ChangedDocument]) -> list[WrittenBatch]:
-        """Write the batch."""
-        return [self.writer.write(batch)]
-
-    def finish(self) -> list[WrittenBatch]:
-        """Return nothing: all is written."""
-        return []
-
-    def close(self) -> None:
-        """Do nothing."""
-
-
-@dataclass(slots=True)
-class DocumentBuffer:
-    """The documents of a batch that is being filled."""
-
-    max_tokens: int  # of a passage
-    documents: list[ChangedDocument] = field(default_factory=list)
-    passages: int = 0  # a guess: documents are split when they are written
-    characters: int = 0
-
-    def add(self, changed: ChangedDocument) -> None:
-        """Add a document."""
-        self.documents.append(changed)
-        self.passages += guess_passages(changed, self.max_tokens)
-        self.characters += len(changed.document.text)
-
-    def empty(self) -> list[ChangedDocument]:
-        """Return the documents, and begin another batch."""
-        documents, self.documents, self.passages, self.characters = self.documents, [], 0, 0
-        return documents
 
 
 def write_segments(derived: Path, written: WrittenFragments) -> list[str]:

@@ -18,7 +18,6 @@ from clew.indexing.extraction.registry import open_extractor
 from clew.indexing.pipeline import EXTRACTION_CALLS, choose_extractor
 from clew.indexing.repeated_extraction import documents_with_failures, failed_passages
 from clew.indexing.report import IndexingReport
-from clew.indexing.resolution.document_aliases import extraction_fingerprint
 from clew.indexing.selected_snapshot import DocumentSelector
 from clew.indexing.sentence_vectors import join_title, sentence_texts
 from clew.models.encoders.int8_minilm import Int8MiniLM
@@ -137,8 +136,7 @@ def estimate_indexing(
     report = IndexingReport()
     stored = no_documents() if table is None else table.stored_documents()
     find_passages = table.numbered_passages if table is not None else lambda _: set[str]()
-    fingerprint = extraction_fingerprint(opened.fingerprint, settings)
-    selector = DocumentSelector(stored, chunker, fingerprint, report, find_passages)
+    selector = DocumentSelector(stored, chunker, opened.fingerprint, report, find_passages)
     retried = documents_with_failures(table) if table is not None and retry_failed else set()
     estimate = CostEstimate(max_concurrency=calls.max_concurrency, failures=report.failures)
     embeddings = find_embedding_cost(str(settings["encoder"]))
@@ -183,25 +181,14 @@ def _add_passages(
     models: Sequence[_CachedReplies],
     calls: CallSettings,
 ) -> None:
+    """Add up the calls that the extractor would make: its calls to the cached replies, and the calls that follow."""
     estimate.passages += len(passages)
     estimate.sentences += sum(len(passage_sentence_spans(passage.text)) for passage in passages)
-    if models:
-        _add_calls(estimate, passages, extractor, models[0], calls)
-
-
-def _add_calls(
-    estimate: CostEstimate,
-    passages: Sequence[Passage],
-    extractor: Extractor,
-    replies: _CachedReplies,
-    calls: CallSettings,
-) -> None:
-    """Add up the calls that the extractor would make: its calls to the cached replies, and the calls that follow."""
-    for passage in passages:
-        replies.misses.clear()
+    for passage in passages if models else ():
+        models[0].misses.clear()
         extractor.extract([passage])
         size = len(f"{passage.title}{passage.text}".encode("utf-8", "surrogatepass"))
-        for prompt in replies.misses:
+        for prompt in models[0].misses:
             prompt_name = prompt.name.partition("@")[0]
             reply_tokens = _reply_tokens(prompt_name, size, calls)
             _add_call(estimate, prompt, reply_tokens)

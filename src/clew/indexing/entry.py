@@ -53,7 +53,7 @@ from clew.models.encoders.registry import accept_encoder, open_encoder
 from clew.models.threads import check_device
 from clew.protocols import Encoder, Extractor
 from clew.settings import Settings
-from clew.store.schema import ALIASES, SENTENCES, WITHOUT_ALIASES
+from clew.store.schema import SENTENCES
 from clew.store.staging import StagingFolder as StagingFolder
 
 
@@ -88,7 +88,6 @@ def stored_settings(chosen: Settings, encoder: Encoder, extractor: Extractor | N
         "max_synonyms": chosen.max_synonyms,
         EXTRACTION_CALLS: chosen.extraction_calls,
         **others,  # indexes made before have none
-        **({ALIASES: chosen.aliases} if chosen.aliases != WITHOUT_ALIASES else {}),
     }
 
 

@@ -6,10 +6,11 @@ been changed, removed or restored since by somebody else, and a part must neithe
 The record of a part, a JSON file in a staging folder: its data files, which no version has yet, and its counts.
 """
 
+import hashlib
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
-from hashlib import blake2b
+from functools import partial
 from pathlib import Path
 from typing import Any, final
 
@@ -20,8 +21,8 @@ from pydantic import BaseModel, ConfigDict, NonNegativeInt, PositiveInt, Validat
 
 from clew.arrays import BoolArray
 from clew.errors import InputError
+from clew.indexing.batches import WrittenBatch
 from clew.indexing.report import IndexingReport
-from clew.indexing.selected_snapshot import Part
 from clew.store.document_ids import ABSENT, HashPairs, StoredDocuments, state_hash
 from clew.store.kg_shards import shards_by_graph
 from clew.types import Failure
@@ -99,11 +100,8 @@ def compare_documents(file: Path, stored: StoredDocuments) -> PartComparison:
 
 def hash_file(file: Path) -> str:
     """Return a hash of the bytes of a file, 32 hexadecimal digits."""
-    digest = blake2b(digest_size=16)
     with file.open("rb") as stream:
-        while block := stream.read(1 << 20):
-            digest.update(block)
-    return digest.hexdigest()
+        return hashlib.file_digest(stream, partial(hashlib.blake2b, digest_size=16)).hexdigest()
 
 
 def _read(file: Path) -> Iterator[tuple[pa.StringArray, HashPairs, HashPairs]]:
@@ -129,39 +127,55 @@ def _describe_change(before: bytes, now: bytes) -> str:
 
 
 PART_FORMAT = 3
-_COUNTS = ("added", "updated", "unchanged", "passages", "sentences", "remaining")
 
 
-@dataclass(frozen=True, slots=True)
-class WrittenPart:
-    """The data files of a part, and its report."""
+class _DataFile(BaseModel):
+    model_config = ConfigDict(strict=True, extra="allow")
+    path: str
 
-    part: Part
+
+class _Fragment(BaseModel):
+    model_config = ConfigDict(strict=True, extra="allow")
+    files: list[_DataFile]
+
+
+class _Counts(BaseModel):
+    model_config = ConfigDict(strict=True, extra="forbid", from_attributes=True)
+    added: NonNegativeInt
+    updated: NonNegativeInt
+    unchanged: NonNegativeInt
+    passages: NonNegativeInt
+    sentences: NonNegativeInt
+    remaining: NonNegativeInt
+
+
+class WrittenPart(BaseModel):
+    """The data files of a part, and its counts."""
+
+    model_config = ConfigDict(strict=True, extra="forbid")
+    format: int = PART_FORMAT
+    part: tuple[PositiveInt, PositiveInt]
     settings: str  # hash of the settings of the index
-    version: int  # of the table that its documents were compared with
-    files_hash: str  # of that version
+    version: PositiveInt  # of the table that its documents were compared with
+    files: str  # hash of the files of that version
     sources: str  # hash of the files that its documents were read from; "" where all parts come from one run
     documents: str  # hash of the file of its documents (`part_documents`); "" where all parts come from one run
-    fragments: list[str]  # metadata as JSON
+    fragments: list[_Fragment]
     segments: list[str]  # names of the files of their segments
-    report: IndexingReport
+    counts: _Counts
+    failures: list[tuple[str, str]]
 
-    def to_json(self) -> str:
-        """Return the part as text."""
-        record = {
-            "format": PART_FORMAT,
-            "part": [self.part.number, self.part.count],
-            "settings": self.settings,
-            "version": self.version,
-            "files": self.files_hash,
-            "sources": self.sources,
-            "documents": self.documents,
-            "fragments": [json.loads(fragment) for fragment in self.fragments],
-            "segments": self.segments,
-            "counts": {name: getattr(self.report, name) for name in _COUNTS},
-            "failures": [[failure.item, failure.reason] for failure in self.report.failures],
-        }
-        return json.dumps(record, ensure_ascii=False, indent=1) + "\n"
+    @classmethod
+    def of_batch(cls, batch: WrittenBatch, **compared: Any) -> "WrittenPart":
+        """Return the part of what was written, given the fields that say what it was compared with."""
+        failures = [(failure.item, failure.reason) for failure in batch.report.failures]
+        return cls(
+            fragments=[_Fragment.model_validate_json(fragment) for fragment in batch.fragments],
+            segments=batch.segments,
+            counts=_Counts.model_validate(batch.report),
+            failures=failures,
+            **compared,
+        )
 
     @classmethod
     def from_json(cls, text: str, name: str) -> "WrittenPart":
@@ -172,39 +186,36 @@ class WrittenPart:
                 f"{name} has format {content['format']!r:.40}, this version of Clew reads {PART_FORMAT}: write it again"
             )
         try:
-            record = _Record.model_validate_json(text)
+            part = cls.model_validate_json(text)
         except ValidationError as error:
             first = error.errors()[0]
             place = ".".join(map(str, first["loc"]))
             raise InputError(
                 f"{name} cannot be read as a part ({place}: {first['msg']}): write the part again"
             ) from error
-        return cls(
-            Part(*record.part),
-            record.settings,
-            record.version,
-            record.files,
-            record.sources,
-            record.documents,
-            [json.dumps(fragment) for fragment in content["fragments"]],
-            [Path(segment).name for segment in record.segments],
-            IndexingReport(
-                **record.counts.model_dump(), failures=[Failure(item, reason) for item, reason in record.failures]
-            ),
-        )
+        return part.model_copy(update={"segments": [Path(segment).name for segment in part.segments]})
+
+    @property
+    def report(self) -> IndexingReport:
+        """The report of the run that wrote it."""
+        return IndexingReport(**self.counts.model_dump(), failures=[Failure(*failure) for failure in self.failures])
+
+    def fragment_records(self) -> list[str]:
+        """Return the metadata of its data files as JSON."""
+        return [fragment.model_dump_json() for fragment in self.fragments]
 
     def data_files(self) -> set[str]:
         """Return the names of its data files."""
-        return {file["path"] for fragment in self.fragments for file in json.loads(fragment)["files"]}
+        return {file.path for fragment in self.fragments for file in fragment.files}
 
     def describe(self) -> str:
         """Return how messages call the part."""
-        return f"part {self.part.number} of {self.part.count}"
+        return f"part {self.part[0]} of {self.part[1]}"
 
     def describe_repetition(self, staging: str) -> str:
         """Return how the part is written again."""
         where = f" --staging {staging}" if staging else ""
-        return f"run clew index --shard {self.part.number}/{self.part.count}{where} again"
+        return f"run clew index --shard {self.part[0]}/{self.part[1]}{where} again"
 
 
 def read_object(text: str, name: str, wanted: str, advice: str) -> dict[str, Any]:
@@ -216,38 +227,3 @@ def read_object(text: str, name: str, wanted: str, advice: str) -> dict[str, Any
     if not isinstance(content, dict):
         raise InputError(f"{name} holds {text.strip()!r:.40}, which is not {wanted}: {advice}")
     return content
-
-
-class _DataFile(BaseModel):
-    model_config = ConfigDict(strict=True)
-    path: str
-
-
-class _Fragment(BaseModel):
-    model_config = ConfigDict(strict=True)
-    files: list[_DataFile]
-
-
-class _Counts(BaseModel):
-    model_config = ConfigDict(strict=True, extra="forbid")
-    added: NonNegativeInt
-    updated: NonNegativeInt
-    unchanged: NonNegativeInt
-    passages: NonNegativeInt
-    sentences: NonNegativeInt
-    remaining: NonNegativeInt
-
-
-class _Record(BaseModel):
-    model_config = ConfigDict(strict=True, extra="forbid")
-    format: int
-    part: tuple[PositiveInt, PositiveInt]
-    settings: str
-    version: PositiveInt
-    files: str
-    sources: str
-    documents: str
-    fragments: list[_Fragment]
-    segments: list[str]
-    counts: _Counts
-    failures: list[tuple[str, str]]

@@ -71,11 +71,17 @@ def stage_part(
         file = Path(folder) / "documents"
         hashed = recorder.write(file)
         staging.write(_documents_name(part), file)
-    written = WrittenPart(
-        part, settings, version, files_hash, sources, hashed, batch.fragments, batch.segments, batch.report
+    written = WrittenPart.of_batch(
+        batch,
+        part=(part.number, part.count),
+        settings=settings,
+        version=version,
+        files=files_hash,
+        sources=sources,
+        documents=hashed,
     )
-    staging.write_text(_part_name(part), written.to_json())
-    return written.report
+    staging.write_text(_part_name(part), written.model_dump_json(indent=1) + "\n")
+    return batch.report
 
 
 def commit_staged(table: PassageTable, staging: StagingFolder) -> IndexingReport:
@@ -130,19 +136,19 @@ def _commit_new(table: PassageTable, parts: Sequence[WrittenPart], staging: str)
     if len(rows["id"].unique()) < rows.num_rows:
         raise InputError("a passage stands in two parts: write the parts again, all with the same number of parts")
     replaced = rows["document_id"].combine_chunks().unique()
-    if all((part.version, part.files_hash) == (table.version, table.files_hash) for part in new):
+    if all((part.version, part.files) == (table.version, table.files_hash) for part in new):
         if not any(part.report.updated for part in new):
             replaced = replaced.slice(0, 0)
     elif conflicts := table.find_conflicts(rows["id"].combine_chunks(), replaced):
         raise InputError(
             f"passage id {conflicts[0]!r} was given to another document since the parts were written: write them again"
         )
-    table.commit_fragments([fragment for part in new for fragment in part.fragments], replaced)
+    table.commit_fragments([fragment for part in new for fragment in part.fragment_records()], replaced)
 
 
 def _compare(part: WrittenPart, staging: StagingFolder, stored: StoredDocuments) -> PartComparison:
     """Compare the documents of a part with those of the index."""
-    name = _documents_name(part.part)
+    name = _documents_name(Part(*part.part))
     if name not in staging.names():
         raise InputError(
             f"{staging.name} lacks {name}, the documents of {part.describe()}: {part.describe_repetition(staging.name)}"
@@ -230,7 +236,7 @@ def _read_committed(staging: StagingFolder, table: PassageTable) -> dict[str, st
 
 def _read_ids(table: PassageTable, part: WrittenPart, staging: str) -> pa.Table:
     try:
-        return table.read_fragments(part.fragments, ["id", "document_id"])
+        return table.read_fragments(part.fragment_records(), ["id", "document_id"])
     except IndexFormatError as error:
         raise InputError(
             f"{part.describe()} names data files that {table.location.name} does not have (clew compact drops those "

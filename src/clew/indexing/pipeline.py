@@ -15,12 +15,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from clew.errors import InputError
-from clew.indexing.batches import BatchRunner, BatchWriter, DocumentBuffer, LocalRunner, WrittenBatch
+from clew.indexing.batches import BatchWriter, WrittenBatch, guess_passages
 from clew.indexing.chunking import Chunker
 from clew.indexing.part_documents import DocumentRecorder
+from clew.indexing.processes import ProcessRunner
 from clew.indexing.repeated_extraction import documents_with_failures, extract_again
 from clew.indexing.report import IndexingReport
-from clew.indexing.resolution.document_aliases import extraction_fingerprint
 from clew.indexing.selected_snapshot import ALL_DOCUMENTS, ChangedDocument, DocumentSelector, Part
 from clew.protocols import Encoder, Extractor
 from clew.store.passage_table import PassageTable
@@ -55,7 +55,8 @@ class IndexWriter:
     progress: Progress  # called with the number of characters done
     slow_extraction: bool = False  # whether extraction is so slow that small batches are worth their commits
     limits: BatchLimits = BatchLimits()
-    open_parallel: Callable[[BatchRunner], BatchRunner] | None = None  # makes of the local runner one of more processes
+    open_processes: Callable[[], ProcessRunner] | None = None  # several processes, where they may be used
+    min_passages: int = 0  # from which on they are worth their start
 
     def update(self, documents: Iterable[Document | Failure], *, retry_failed: bool = False) -> IndexingReport:
         """Add new documents, replace changed ones and report failures; each batch is committed when it is done.
@@ -121,9 +122,11 @@ class _Run:
         self.report = IndexingReport()
         self._writer = writer
         self._keep = keep
-        local = LocalRunner(BatchWriter(writer.table, writer.chunker, writer.extractor, writer.encoder))
-        self._runner: BatchRunner = local if writer.open_parallel is None else writer.open_parallel(local)
-        self._buffer = DocumentBuffer(writer.chunker.max_tokens)
+        self._local = BatchWriter(writer.table, writer.chunker, writer.extractor, writer.encoder)
+        self._processes = None if writer.open_processes is None else writer.open_processes()
+        self._passages = 0  # a guess, of all batches
+        self._batch: list[ChangedDocument] = []  # that is being filled
+        self._batch_passages = self._batch_characters = 0  # in it; passages are a guess
         slow = writer.slow_extraction or writer.encoder.dimension
         self._limit = min(BATCH_PASSAGES if slow else BATCH_LIMIT, self._most_passages())
         self._characters = 0
@@ -132,7 +135,7 @@ class _Run:
         """Return what selects the documents of a part, by those that are stored now."""
         writer = self._writer
         stored = writer.table.stored_documents()
-        extractor = extraction_fingerprint(writer.extractor.fingerprint, writer.table.settings)
+        extractor = writer.extractor.fingerprint
         return DocumentSelector(stored, writer.chunker, extractor, self.report, find_passages, part)
 
     def index(
@@ -149,18 +152,31 @@ class _Run:
                 if self.report.stop_error is not None:
                     self.report.remaining += 1
                     continue
-                self._buffer.add(changed)
-                if self._buffer.passages >= self._limit or self._buffer.characters >= limit:
-                    self._take(self._runner.run(self._buffer.empty()))
+                self._batch.append(changed)
+                self._batch_passages += guess_passages(changed, self._writer.chunker.max_tokens)
+                self._batch_characters += len(changed.document.text)
+                if self._batch_passages >= self._limit or self._batch_characters >= limit:
+                    self._write_batch()
             self.write_all()
         finally:
-            self._runner.close()
+            if self._processes is not None:
+                self._processes.close()
 
     def write_all(self) -> None:
         """Write what was selected so far."""
-        if self._buffer.documents:
-            self._take(self._runner.run(self._buffer.empty()))
-        self._take(self._runner.finish())
+        if self._batch:
+            self._write_batch()
+        if self._processes is not None:
+            self._take(self._processes.finish())
+
+    def _write_batch(self) -> None:
+        """Write the first batches in this process, and all others by several once they are worth it."""
+        self._passages += self._batch_passages
+        batch, self._batch, self._batch_passages, self._batch_characters = self._batch, [], 0, 0
+        if self._processes is None or self._passages < self._writer.min_passages:
+            self._take([self._local.write(batch)])
+        else:
+            self._take(self._processes.run(batch))
 
     def _take(self, batches: list[WrittenBatch]) -> None:
         for batch in batches:
@@ -173,7 +189,7 @@ class _Run:
 
     def _most_passages(self) -> int:
         most = min(BATCH_LIMIT, self._writer.limits.passages or BATCH_LIMIT)
-        if self._writer.open_parallel is None:
+        if self._processes is None:
             return most
         # Batches that are small beside what was done: processes that end with a large one keep the others waiting.
         return min(most, max(PARALLEL_PASSAGES, self.report.passages // PARALLEL_SHARE))

@@ -11,7 +11,7 @@ from multiprocessing.context import SpawnProcess
 from typing import TYPE_CHECKING, Any
 
 from clew.errors import ClewError, ProviderError
-from clew.indexing.batches import BatchRunner, BatchWriter, WrittenBatch, guess_passages
+from clew.indexing.batches import BatchWriter, WrittenBatch
 from clew.indexing.selected_snapshot import ChangedDocument
 
 if TYPE_CHECKING:
@@ -128,30 +128,6 @@ class ProcessRunner:
         position = self._workers.index(ended)
         self._workers[position] = self._start()
         self._send(self._workers[position], ended.batch, ended.tries + 1)
-
-
-@dataclass(slots=True)
-class GrowingRunner:
-    """Writes the first batches in this process, and all others by several once they are worth it."""
-
-    local: BatchRunner
-    parallel: BatchRunner
-    min_passages: int
-    max_tokens: int
-    _passages: int = 0
-
-    def run(self, batch: Sequence[ChangedDocument]) -> list[WrittenBatch]:
-        """Write a batch here or elsewhere."""
-        self._passages += sum(guess_passages(changed, self.max_tokens) for changed in batch)
-        return (self.local if self._passages < self.min_passages else self.parallel).run(batch)
-
-    def finish(self) -> list[WrittenBatch]:
-        """Wait for all batches."""
-        return self.parallel.finish()
-
-    def close(self) -> None:
-        """End the processes."""
-        self.parallel.close()
 
 
 def _write_batches(open_writer: OpenWriter, threads: int, connection: "AnyConnection[Any, Any]") -> None:

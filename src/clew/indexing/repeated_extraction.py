@@ -8,10 +8,9 @@ import pyarrow.compute as pc
 
 from clew.indexing.batches import find_stop_error, result_cells
 from clew.indexing.report import IndexingReport
-from clew.indexing.resolution.document_aliases import add_document_aliases
+from clew.indexing.segments.names import set_columns
 from clew.protocols import Extractor
 from clew.store.passage_table import PassageTable
-from clew.store.schema import has_aliases, read_extractions
 from clew.text.places import unpack_metadata
 from clew.types import Extraction, Failure, Passage, Progress
 
@@ -51,8 +50,6 @@ def extract_again(
         report.stop_error = find_stop_error(list(results.values()))
         tried = {id_: result for id_, result in results.items() if find_stop_error([result]) is None}
         corrected = _with_results(rows, tried, extractor.fingerprint)
-        if has_aliases(table.settings):
-            corrected = with_aliases(corrected)
         if not corrected.equals(rows):
             table.replace(corrected, rows["document_id"].unique().to_pylist())
         report.retried += len(tried)
@@ -63,16 +60,6 @@ def extract_again(
         progress("extracting again", done, total)
         if report.stop_error is not None:
             return
-
-
-def with_aliases(rows: pa.Table) -> pa.Table:
-    """Return whole documents with the aliases that all their passages give together."""
-    failures = rows["failure"].to_pylist()
-    stored = zip(rows["id"].to_pylist(), failures, read_extractions(rows), strict=True)
-    results = [extraction if reason is None else Failure(id_, reason) for id_, reason, extraction in stored]
-    resolved = add_document_aliases(_rows_to_passages(rows), results)
-    cells = [result_cells(result, "") for result in resolved]
-    return _set_columns(rows, {"mentions": [cell[0] for cell in cells], "triples": [cell[1] for cell in cells]})
 
 
 def _document_batches(table: PassageTable, documents: Sequence[str], size: int) -> Iterator[pa.Table]:
@@ -95,14 +82,6 @@ def _rows_to_passages(rows: pa.Table) -> list[Passage]:
     return [Passage(**row, metadata=own, places=places) for row, (own, places) in zip(values, stored, strict=True)]
 
 
-def _set_columns(rows: pa.Table, cells: Mapping[str, Sequence[Any]]) -> pa.Table:
-    for name, values in cells.items():
-        index = rows.schema.get_field_index(name)
-        column = rows.schema.field(index)
-        rows = rows.set_column(index, column, pa.array(values, type=column.type))
-    return rows
-
-
 def _with_results(rows: pa.Table, results: Mapping[str, Extraction | Failure], extractor: str) -> pa.Table:
     names = ("mentions", "triples", "failure", "extractor")
     cells: dict[str, list[Any]] = {name: rows[name].to_pylist() for name in names}
@@ -110,4 +89,4 @@ def _with_results(rows: pa.Table, results: Mapping[str, Extraction | Failure], e
         if (result := results.get(id_)) is not None:
             for name, cell in zip(names, result_cells(result, extractor), strict=True):
                 cells[name][position] = cell
-    return _set_columns(rows, cells)
+    return set_columns(rows, cells)

@@ -26,7 +26,7 @@ from clew.graph.segments.flat import flatten_segment
 from clew.graph.segments.sentence_columns import ROW_BITS, ROW_MASK
 from clew.graph.snapshot.snapshot import Snapshot
 from clew.indexing.chunking import Chunker
-from clew.indexing.merging.workspace import usual_workspace
+from clew.indexing.merging.workspace import Workspace
 from clew.indexing.report import IndexingReport
 from clew.indexing.segments.selection import select_rows
 from clew.indexing.segments.store import SegmentFile, ensure_segments
@@ -95,7 +95,7 @@ def ensure_selected_snapshot(
         files = _write_segments(table, selection, segments_folder(home), progress)
         # No two texts have one hash under this salt: it is that of the whole version.
         source = SnapshotSource(table, home, lambda _: files, selection.salt, show_given_names=False)
-        build_snapshot(source, encoder, folder, progress, usual_workspace())
+        build_snapshot(source, encoder, folder, progress, Workspace())
     _discard_oldest(folder.parent.parent)
     return folder
 
@@ -138,7 +138,6 @@ _GRAPH = "an imported graph has this id; rename the document, or import the grap
 _EMPTY = "it holds nothing but white space; give it a text"
 _RESERVED = f"its metadata have the key {PLACES_KEY!r}, under which places are stored; rename it"
 _REPEATED = "another document of this id was given before it"
-_POSTPONED_DOCUMENTS = 256
 
 
 class ChangedDocument(NamedTuple):
@@ -184,7 +183,6 @@ class DocumentSelector:
     _seen: IdSet = field(default_factory=IdSet)
     _seen_parents: IdSet = field(default_factory=IdSet)
     _may_be_split: IdSet = field(default_factory=IdSet)
-    _postponed: list[ChangedDocument] = field(default_factory=list)
 
     def select(self, documents: Iterable[Document | Failure]) -> Iterator[ChangedDocument]:
         """Yield the new and changed documents of the part; the report counts the unchanged and gets the failures.
@@ -212,8 +210,9 @@ class DocumentSelector:
             elif problem := self._find_problem(document, graphs):
                 self._refuse(document, problem)
             else:
-                yield from self._order(ChangedDocument(document, hash_, document.id not in self.stored))
-        yield from self._release()
+                yield ChangedDocument(document, hash_, document.id not in self.stored)
+                if len(document.text) > self.chunker.max_tokens:  # a token has one character at least
+                    self._may_be_split.add(document.id)
 
     def _find_problem(self, document: Document, graphs: Container[str]) -> str | None:
         if document.id in graphs or document.id in self.stored.shards:
@@ -223,50 +222,23 @@ class DocumentSelector:
         if PLACES_KEY in document.metadata:
             return _RESERVED
         conflict = self._conflicting_passage(document)
-        return None if conflict is None else _conflict(conflict)
-
-    def _order(self, changed: ChangedDocument) -> Iterator[ChangedDocument]:
-        """Yield a document, or put it off where its id may be that of another document's passage.
-
-        Many are then looked up at once.
-        """
-        id_ = changed.document.id
-        parent = numbered_parent(id_)
-        may_be_passage = parent is not None and (parent in self.stored or parent in self._may_be_split)
-        if len(changed.document.text) > self.chunker.max_tokens:  # a token has one character at least
-            self._may_be_split.add(id_)
-        if may_be_passage:
-            self._postponed.append(changed)
-            if len(self._postponed) == _POSTPONED_DOCUMENTS:
-                yield from self._release()
-            return
-        yield changed
+        if conflict is None:
+            return None
+        return f"its passage would have the id {conflict!r}, which another document has; rename one of them"
 
     def _conflicting_passage(self, document: Document) -> str | None:
-        """Return the id of a passage that another document has as its own id."""
+        """Return the id of a passage that another document has as its own id, or as that of a passage."""
+        parent = numbered_parent(document.id)
+        may_be_passage = parent is not None and (parent in self.stored or parent in self._may_be_split)
+        if may_be_passage and self.find_passages([document.id]):
+            return document.id
         if document.id not in self.stored.parents and document.id not in self._seen_parents:
             return None
         ids = (p.id for p in self.chunker.split(document) if p.id != document.id)
         return next((id_ for id_ in ids if id_ in self.stored or id_ in self.stored.shards or id_ in self._seen), None)
 
-    def _release(self) -> Iterator[ChangedDocument]:
-        waiting, self._postponed = self._postponed, []
-        if not waiting:
-            return
-        taken = set(self.find_passages([changed.document.id for changed in waiting]))
-        for changed in waiting:
-            if changed.document.id in taken:
-                self._refuse(changed.document, _conflict(changed.document.id))
-            else:
-                taken |= {passage.id for passage in self.chunker.split(changed.document)}
-                yield changed
-
     def _refuse(self, document: Document, reason: str) -> None:
         self.report.failures.append(Failure(document.id, reason))
-
-
-def _conflict(passage: str) -> str:
-    return f"its passage would have the id {passage!r}, which another document has; rename one of them"
 
 
 def document_hash(document: Document, fingerprints: str) -> str:

@@ -15,10 +15,10 @@ new segments alone.
 
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from functools import partial
 from math import log2, sqrt
 from pathlib import Path
-from typing import NamedTuple, final
+from typing import NamedTuple
 
 import numpy as np
 
@@ -26,7 +26,7 @@ from clew.arrays import FloatArray, IntArray
 from clew.errors import ProviderError
 from clew.graph.segments.flat import unflatten_stored_passages
 from clew.graph.segments.list_search import flatten_lists, make_lists, train_centroids
-from clew.graph.segments.passage_columns import PassageVectors
+from clew.graph.segments.passage_columns import StoredPassages
 from clew.graph.segments.sentence_columns import round_sentences
 from clew.graph.snapshot.snapshot import load_snapshot
 from clew.protocols import Encoder, SpanEncoder, SpanVectors, StateEncoder
@@ -60,17 +60,9 @@ class PassageReading(NamedTuple):
     states: FloatArray  # (m, d)
 
 
-@final
-@dataclass(frozen=True, slots=True)
-class _Rest:
-    """The sentences of a passage that are still to be read."""
-
-    passage: int
-    first: int  # sentence
-
-
 _Spans = Sequence[tuple[int, int]]
-_Encode = Callable[[Sequence[str], Sequence[_Spans], Sequence[_Rest]], SpanVectors]
+_Rests = Sequence[tuple[int, int]]  # passages with the first of their sentences that is still to be read
+_Encode = Callable[[Sequence[str], Sequence[_Spans], _Rests], SpanVectors]
 
 
 def join_title(title: str, text: str) -> str:
@@ -107,11 +99,11 @@ def read_states(
     """
     spans = _sentence_spans(passages)
 
-    def encode(texts: Sequence[str], wanted: Sequence[_Spans], rests: Sequence[_Rest]) -> SpanVectors:
+    def encode(texts: Sequence[str], wanted: Sequence[_Spans], rests: _Rests) -> SpanVectors:
         def show(place: int, offsets: Sequence[tuple[int, int]], states: FloatArray) -> None:
-            rest = rests[place]
-            begin, shift = _reading_place(passages[rest.passage][0], spans[rest.passage], rest.first)
-            on_reading(PassageReading(rest.passage, texts[place], begin, shift, offsets, states))
+            passage, first = rests[place]
+            begin, shift = _reading_place(passages[passage][0], spans[passage], first)
+            on_reading(PassageReading(passage, texts[place], begin, shift, offsets, states))
 
         return encoder.encode_spans(texts, wanted, show)
 
@@ -146,30 +138,31 @@ def _read_spans(
     encode: _Encode, passages: Sequence[tuple[str, str]], spans: Sequence[IntArray], dimension: int
 ) -> tuple[FloatArray, list[FloatArray]]:
     found = [np.zeros((len(own), dimension), dtype=np.float32) for own in spans]
-    rests = [_Rest(passage, 0) for passage in range(len(passages))]
+    rests = [(passage, 0) for passage in range(len(passages))]
     vectors = np.zeros((len(passages), dimension), dtype=np.float32)
     is_first_round = True
     while rests:
         texts, wanted = [], []
-        for rest in rests:
-            title, text = passages[rest.passage]
-            begin, shift = _reading_place(title, spans[rest.passage], rest.first)
+        for passage, first in rests:
+            title, text = passages[passage]
+            begin, shift = _reading_place(title, spans[passage], first)
             texts.append(join_title(title, text[begin:]))
-            own = [(start + shift, end + shift) for start, end in spans[rest.passage][rest.first :].tolist()]
+            own = [(start + shift, end + shift) for start, end in spans[passage][first:].tolist()]
             wanted.append([(0, len(title)), *own])
         result = encode(texts, wanted, rests)
         if is_first_round:
             vectors, is_first_round = result.rows, False
         unread = []
-        for rest, own, rows, row, read in zip(rests, wanted, result.spans, result.rows, result.read, strict=True):
+        results = zip(rests, wanted, result.spans, result.rows, result.read, strict=True)
+        for (passage, first), own, rows, row, read in results:
             ends = np.array([end for _, end in own[1:]], dtype=np.int64)
             # One sentence at least, of which no more can be read: it is longer than all that the encoder reads.
             count = max(int(np.searchsorted(ends, read, "right")), 1)
             if read <= own[0][1]:
                 count = len(ends)  # the title is all that is read of any
-            found[rest.passage][rest.first : rest.first + count] = _with_title(rows[1 : count + 1], rows[0], row)
+            found[passage][first : first + count] = _with_title(rows[1 : count + 1], rows[0], row)
             if count < len(ends):
-                unread.append(_Rest(rest.passage, rest.first + count))
+                unread.append((passage, first + count))
         rests = unread
     return vectors, found
 
@@ -194,7 +187,7 @@ def ensure_lists(snapshot: Path, fingerprint: str, progress: Progress) -> None:
     """
     derived = snapshot.parent.parent
     names = read_segment_names(snapshot)
-    parts = {name: _read_vectors(derived, name) for name in names}
+    parts = {name: _open_passages(derived, name).vectors for name in names}
     count = sum(map(len, parts.values()))
     if count < segment_files.LISTED_PASSAGES or not all(part.shape[1] for part in parts.values()):
         return
@@ -216,7 +209,7 @@ def count_lists(passages: int) -> int:
 
 
 def _train(derived: Path, snapshot: Path, fingerprint: str, progress: Progress) -> CentroidsFile:
-    vectors = _snapshot_vectors(derived, snapshot)
+    vectors = load_snapshot(snapshot, partial(_open_passages, derived)).vectors
     progress("dividing vectors", 0, len(vectors))
     lists = min(count_lists(len(vectors)), len(vectors))
     random = np.random.default_rng(_SEED)
@@ -228,15 +221,8 @@ def _train(derived: Path, snapshot: Path, fingerprint: str, progress: Progress) 
     return file
 
 
-def _snapshot_vectors(derived: Path, snapshot: Path) -> PassageVectors:
-    def open_passages(name: str):  # type: ignore[no-untyped-def]
-        return unflatten_stored_passages(map_arrays(segments_folder(derived) / name), name)
-
-    return load_snapshot(snapshot, open_passages).vectors
-
-
-def _read_vectors(derived: Path, name: str) -> FloatArray:
-    return unflatten_stored_passages(map_arrays(segments_folder(derived) / name), name).vectors
+def _open_passages(derived: Path, name: str) -> StoredPassages:
+    return unflatten_stored_passages(map_arrays(segments_folder(derived) / name), name)
 
 
 def discard_lists(derived: Path, newest: CentroidsFile | None = None) -> None:

@@ -26,7 +26,6 @@ from clew.graph.segments.flat import store_passages
 from clew.graph.segments.passage_columns import PassageColumns
 from clew.graph.segments.segment import CollisionError, Segment
 from clew.graph.snapshot.snapshot import Snapshot, named_arrays, save_places, with_mentions
-from clew.graph.string_array import StringArray
 from clew.indexing.imported_graphs import has_mentions, match_mentions, read_imported_graph
 from clew.indexing.merging.corrected_arrays import with_corrected_entities
 from clew.indexing.merging.known_matches import StoredMatches
@@ -35,6 +34,7 @@ from clew.indexing.merging.merge import merge_segments
 from clew.indexing.merging.workspace import Workspace, merge_workspace
 from clew.indexing.resolution.entity_decisions import CorrectedEntities, apply_decisions
 from clew.indexing.segments.store import OpenedParts, OpenedSegments, SegmentFile, ensure_segments
+from clew.indexing.segments.vocabularies import to_arrow
 from clew.indexing.sentence_vectors import ensure_lists
 from clew.indexing.snapshot_synonyms import add_synonyms
 from clew.protocols import Encoder
@@ -67,7 +67,7 @@ def describe_inputs(segments: Sequence[Segment], table: PassageTable) -> dict[st
         rows = np.bincount(part.extractors, minlength=len(part.extractor_names)).tolist()
         extractors.update({name: rows for name, rows in zip(part.extractor_names, rows, strict=True) if rows})
     shards = list(table.iter_shards(["metadata", "document_hash"]))
-    hashes = [_arrow_strings(part.document_hashes).unique() for part in passages]
+    hashes = [to_arrow(part.document_hashes).unique() for part in passages]
     hashes += [chunk.cast(pa.large_string()) for rows in shards for chunk in rows["document_hash"].chunks]
     return {
         "recipe": SNAPSHOT_FORMAT,
@@ -80,11 +80,6 @@ def describe_inputs(segments: Sequence[Segment], table: PassageTable) -> dict[st
         "extractors": dict(sorted(extractors.items())),
         "failures": int(sum(part.failed.sum() for part in passages)),
     }
-
-
-def _arrow_strings(strings: StringArray) -> pa.LargeStringArray:
-    buffers = [None, pa.py_buffer(strings.offsets), pa.py_buffer(strings.data)]
-    return pa.Array.from_buffers(pa.large_string(), len(strings), buffers)
 
 
 def _hash_sorted(parts: Sequence[pa.Array]) -> str:
@@ -150,6 +145,10 @@ def build_snapshot(
     ):
         arrays = ArrayFolder(temporary, *earlier)
 
+        def write_lexical() -> None:
+            terms = OpenedParts(segments, lambda segment: segment.terms)
+            BM25Index.merge(terms, positions, len(snapshot.passage_ids)).save(temporary / LEXICAL)
+
         def write_arrays() -> None:
             for name, array in named_arrays(snapshot):
                 arrays.write(name, array)
@@ -157,7 +156,7 @@ def build_snapshot(
 
         if space.threads == 1:
             write_arrays()
-        lexical = pool.submit(_write_lexical, segments, positions, len(snapshot.passage_ids), temporary / LEXICAL)
+        lexical = pool.submit(write_lexical)
         if space.threads == 1:
             lexical.result()
             space.release()
@@ -171,10 +170,6 @@ def build_snapshot(
         write_manifest({**inputs.result(), **decided, "files": dict(sorted(files.items()))}, temporary)
 
 
-def _write_lexical(segments: Sequence[Segment], positions: Sequence[IntArray], count: int, folder: Path) -> None:
-    BM25Index.merge(OpenedParts(segments, lambda segment: segment.terms), positions, count).save(folder)
-
-
 def _merge_segments(
     source: SnapshotSource, folder: Path, progress: Progress, space: Workspace
 ) -> tuple[Snapshot, OpenedSegments, Sequence[IntArray]]:
@@ -182,7 +177,9 @@ def _merge_segments(
 
     All is hashed with the first salt under which no two texts have one hash.
     """
-    merged_before = _segments_of(_newest_snapshot(folder)[0])  # their names tell their salt, too
+    merged_before, newest = set[str](), _newest_snapshot(folder)[0]
+    with suppress(IndexFormatError):  # a damaged one tells nothing
+        merged_before |= set(read_segment_names(newest)) if newest else set()  # their names tell their salt, too
     for salt in count(source.salt):
         try:
             files = source.segments(salt)
@@ -216,15 +213,6 @@ def _newest_snapshot(folder: Path) -> tuple[Path | None, dict[str, str]]:
         return newest, read_manifest(newest)["files"]
     except IndexFormatError:
         return None, {}  # it was damaged, or has just been discarded: all is written
-
-
-def _segments_of(snapshot: Path | None) -> set[str]:
-    """Return the names of the segments that were merged into a snapshot; none if it is damaged."""
-    if snapshot is None:
-        return set()
-    with suppress(IndexFormatError):
-        return set(read_segment_names(snapshot))
-    return set()
 
 
 def _correct_entities(snapshot: Snapshot, source: SnapshotSource) -> CorrectedEntities | None:

@@ -9,10 +9,9 @@ import numpy as np
 
 from clew.arrays import FloatArray, IntArray
 from clew.arrays.mapped_files import VectorFile
-from clew.errors import IndexFormatError
 from clew.graph.snapshot.snapshot import Snapshot, with_equivalences
 from clew.graph.string_array import StringArray, take_strings
-from clew.indexing.resolution.pair_cache import PairCache, VectorRows, first_rows, load_pairs, save_pairs
+from clew.indexing.resolution.pair_cache import VectorRows, first_rows, load_pairs, save_pairs
 from clew.indexing.resolution.synonyms import EXACT_NAMES, find_relative_synonyms, find_synonyms
 from clew.protocols import Encoder
 from clew.store.atomic import atomic_folder, temporary_folder
@@ -118,21 +117,12 @@ def _find_synonyms(
 ) -> tuple[IntArray, IntArray, FloatArray]:
     """Return the pairs of names by rows, and their cosines; what is known of earlier names is kept beside the index."""
     folder = derived / "equivalences"
-    cache = _load_known_pairs(folder)
+    cache = load_pairs(folder) if folder.is_dir() and not snapshot_problems(folder) else None
     pairs = find_synonyms(names, vectors, threshold, limit, cache)
     with atomic_folder(folder) as temporary:
         save_pairs(pairs.cache, temporary)
         write_manifest({"files": hash_files(temporary)}, temporary)
     return pairs.left, pairs.right, pairs.score
-
-
-def _load_known_pairs(folder: Path) -> PairCache | None:
-    if not folder.is_dir() or snapshot_problems(folder):
-        return None
-    try:
-        return load_pairs(folder)
-    except IndexFormatError:
-        return None  # its files are intact, so that it has the format of another version of Clew
 
 
 def _synonym_settings(settings: Mapping[str, Any]) -> tuple[float, int]:

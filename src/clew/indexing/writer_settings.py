@@ -6,16 +6,17 @@ The budget of memory of an indexing run.
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from clew.errors import InputError
-from clew.indexing.batches import BatchRunner, BatchWriter
+from clew.indexing.batches import BatchWriter
 from clew.indexing.chunking import Chunker
 from clew.indexing.extraction.llm import LanguageModelExtractor
 from clew.indexing.extraction.registry import asks_model, open_extractor
 from clew.indexing.merging.workspace import MERGE_PROCESS_BYTES
 from clew.indexing.pipeline import EXTRACTION_CALLS, BatchLimits, IndexWriter
-from clew.indexing.processes import MIN_ENCODED_PASSAGES, MIN_PASSAGES, GrowingRunner, ProcessRunner
+from clew.indexing.processes import MIN_ENCODED_PASSAGES, MIN_PASSAGES, ProcessRunner
 from clew.models.encoders.hashing import HashingEncoder, NoEncoder
 from clew.models.encoders.int8_minilm import Int8MiniLM
 from clew.models.encoders.registry import OPENAI_EMBEDDINGS, open_index_encoder
@@ -24,6 +25,7 @@ from clew.plugins.arguments import FROM_PYTHON
 from clew.protocols import Encoder, Extractor, LanguageModel
 from clew.store.location import locate
 from clew.store.passage_table import PassageTable
+from clew.store.schema import has_aliases
 from clew.types import Progress, count_progress
 
 _UNITS = {"": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12, "KIB": 2**10, "MIB": 2**20, "GIB": 2**30}
@@ -140,8 +142,14 @@ def make_writer(
         memory: Bytes that the run may use, 0 for what is usual.
 
     Raises:
-        InputError: Several processes would ask a language model, whose budget is that of one.
+        InputError: Several processes would ask a language model, whose budget is that of one; or the index was made
+            with names resolved in their documents, which no version of Clew does any more.
     """
+    if has_aliases(table.settings):
+        raise InputError(
+            f"{table.location.name} was made with --aliases document, which is gone: it can be searched, and nothing "
+            "can be added; make a new index"
+        )
     calls = int(table.settings.get(EXTRACTION_CALLS, 2))  # an index made before models could extract has none
     count = count_progress(tools.progress, "asking the model, passages")
     given = tools.extractor
@@ -157,12 +165,9 @@ def make_writer(
         return IndexWriter(table, chunker, extractor, encoder, tools.progress, slow, limits)
     threads = max(1, worker_count() // workers)
     settings = writer_settings(table, tools)
-
-    def open_parallel(local: BatchRunner) -> BatchRunner:
-        least = MIN_ENCODED_PASSAGES if encoder.dimension else MIN_PASSAGES
-        return GrowingRunner(local, ProcessRunner(settings.open, threads, workers), least, chunker.max_tokens)
-
-    return IndexWriter(table, chunker, extractor, encoder, tools.progress, slow, limits, open_parallel)
+    least = MIN_ENCODED_PASSAGES if encoder.dimension else MIN_PASSAGES
+    open_processes = partial(ProcessRunner, settings.open, threads, workers)
+    return IndexWriter(table, chunker, extractor, encoder, tools.progress, slow, limits, open_processes, least)
 
 
 def writer_settings(table: PassageTable, tools: WriterTools) -> WriterSettings:

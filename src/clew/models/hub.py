@@ -2,20 +2,18 @@
 
 import hashlib
 import importlib
-import logging
 import os
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
 from clew.errors import InputError, ProviderError
-from clew.plugins.extras import import_package
 from clew.plugins.folders import cache_folder
 
-_TIMEOUT_SECONDS = 10.0
+TIMEOUT_SECONDS = 10.0
 
 
 @contextmanager
@@ -53,11 +51,11 @@ def check_model(name: str, revision: str | None, kind: str, advice: str, owner: 
     names = [f"{owner}/{name}", name] if owner and "/" not in name else [name]
     wanted = "wanted a folder or a name on the Hugging Face hub"
     try:
-        if any(_is_cached(one, revision) for one in names) or constants.HF_HUB_OFFLINE:
+        if any(is_cached(one, revision) for one in names) or constants.HF_HUB_OFFLINE:
             return
         for one in names:
             try:
-                HfApi().model_info(one, revision=revision, timeout=_TIMEOUT_SECONDS)
+                HfApi().model_info(one, revision=revision, timeout=TIMEOUT_SECONDS)
             except RepositoryNotFoundError:
                 continue
             return
@@ -65,7 +63,7 @@ def check_model(name: str, revision: str | None, kind: str, advice: str, owner: 
         raise InputError(f"no {kind} can be called {name!r}; {wanted}: {advice}") from error
     except RevisionNotFoundError as error:
         raise InputError(f"the {kind} {name!r} has no revision {revision!r} on the hub: give another one") from error
-    except _connection_errors() as error:
+    except connection_errors() as error:
         raise ProviderError(
             f"the {kind} {name!r} is not a folder, and the hub cannot be reached ({str(error) or repr(error)}); "
             f"check the name and the network, or {advice}"
@@ -73,66 +71,14 @@ def check_model(name: str, revision: str | None, kind: str, advice: str, owner: 
     raise InputError(f"no {kind} is called {name!r}; {wanted}: {advice}")
 
 
-def fetch_files(name: str, files: Sequence[str], kind: str) -> Path:
-    """Return a folder with the files of a repository of the hub, `owner/name` or `owner/name@revision`.
-
-    Files that are in the local cache are not fetched again. Raises InputError for a name without an owner, before the
-    hub is asked, for one that the hub does not have, or that has not these files, MissingPackageError without
-    huggingface_hub, and ProviderError where the hub cannot be reached.
-    """
-    hub = import_package("huggingface_hub", "huggingface_hub", f"a {kind} from the hub", "give a folder")
-    from huggingface_hub.errors import (
-        EntryNotFoundError,
-        HFValidationError,
-        RepositoryNotFoundError,
-        RevisionNotFoundError,
-    )
-
-    repository, _, revision = name.partition("@")
-    if not all(repository.partition("/")):
-        raise InputError(
-            f"the {kind} on the hub is called {name!r}; wanted OWNER/NAME: write hf:OWNER/NAME, or give a folder"
-        )
-    wanted = f"give a folder, or the name of a {kind} as hf:owner/name"
-    try:
-        with _without_warnings():
-            is_cached = all(_is_cached(repository, revision or None, file) for file in files)
-            if not is_cached and not hub.constants.HF_HUB_OFFLINE:
-                # One request, for a download repeats its own for half a minute where there is no network.
-                hub.HfApi().model_info(repository, revision=revision or None, timeout=_TIMEOUT_SECONDS)
-            paths = [Path(hub.hf_hub_download(repository, file, revision=revision or None)) for file in files]
-    except (RepositoryNotFoundError, HFValidationError) as error:
-        raise InputError(f"the hub has no {kind} called {name!r}: {wanted}") from error
-    except RevisionNotFoundError as error:
-        raise InputError(f"{repository!r} on the hub has no revision {revision!r}: {wanted}") from error
-    except _connection_errors() as error:
-        reason = (str(error) or repr(error)).partition("\n")[0]
-        message = f"the {kind} {name!r} is not in the local cache, and the hub cannot be reached ({reason})"
-        raise ProviderError(f"{message}: check the network, or give a folder") from error
-    except EntryNotFoundError as error:
-        raise InputError(f"{name!r} on the hub lacks {' or '.join(files)}: {wanted}") from error
-    return paths[0].parent
-
-
-@contextmanager
-def _without_warnings() -> Iterator[None]:
-    """Hide the warnings of the hub's library: what fails is raised as an error, of one line."""
-    logger = logging.getLogger("huggingface_hub")
-    level = logger.level
-    logger.setLevel(logging.ERROR)
-    try:
-        yield
-    finally:
-        logger.setLevel(level)
-
-
-def _is_cached(name: str, revision: str | None, file: str = "config.json") -> bool:
+def is_cached(name: str, revision: str | None, file: str = "config.json") -> bool:
+    """Return whether a file of a repository of the hub is in the local cache."""
     from huggingface_hub import try_to_load_from_cache
 
     return isinstance(try_to_load_from_cache(name, file, revision=revision), str | os.PathLike)
 
 
-def _connection_errors() -> tuple[type[Exception], ...]:
+def connection_errors() -> tuple[type[Exception], ...]:
     """Return the errors of the hub's client: those of httpx, and from its second version on those of httpx2."""
     errors: list[type[Exception]] = [OSError]
     for module in ("httpx", "httpx2"):

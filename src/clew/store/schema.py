@@ -24,11 +24,6 @@ SENTENCES, WITH_VECTORS, WITHOUT_VECTORS = "sentences", "vectors", "none"
 """The setting of an index that says whether its table has `SENTENCE_COLUMNS`, and its values."""
 
 
-ALIASES, IN_DOCUMENTS, WITHOUT_ALIASES = "aliases", "document", "none"
-"""The setting of an index that says whether names stand for the full names in their document, and its values.
-
-An index made before there was the setting, or with "none", has none.
-"""
 ALIAS_RELATION = "\u225d"
 """The relation of a stored triple (name, relation, full name) that is no fact, but an alias of its passage (`≝`)."""
 
@@ -98,8 +93,8 @@ def has_sentence_vectors(settings: Mapping[str, Any], dimension: int) -> bool:
 
 
 def has_aliases(settings: Mapping[str, Any]) -> bool:
-    """Return whether an index of these settings resolves the aliases in its documents."""
-    return settings.get(ALIASES) == IN_DOCUMENTS
+    """Return whether an index was made by an earlier version that resolved the aliases in its documents."""
+    return settings.get("aliases") == "document"
 
 
 def rows_to_table(rows: Sequence[PassageRow], dimension: int, *, sentences: bool = False) -> pa.Table:

@@ -2,6 +2,7 @@
 
 from hashlib import blake2b
 from pathlib import Path
+from typing import cast
 
 import numpy as np
 import pytest
@@ -93,7 +94,7 @@ def test_any_segments_that_come_and_go_give_the_arrays_of_a_merge_from_nothing(
             except CollisionError:
                 memory = MemoryOfSegments()  # as with the next salt
                 continue
-            assert content(merge_segments(memory.segments, memory=memory)) == expected
+            assert content(merge_segments(memory.segments, memory=cast("StoredMatches", memory))) == expected
 
 
 def test_a_name_of_an_equal_hash_is_another_name() -> None:
@@ -108,7 +109,9 @@ def test_a_name_of_an_equal_hash_is_another_name() -> None:
     for changed, written in ((0, 1), (0, 1), (1, 2)):
         if memory.last_names is not None:
             memory.last_names = NameHashes(memory.last_names.hashes, memory.last_names.checks ^ np.uint64(changed))
-        assert content(merge_segments(memory.segments, memory=memory)) == content(merge_segments(memory.segments))
+        assert content(merge_segments(memory.segments, memory=cast("StoredMatches", memory))) == content(
+            merge_segments(memory.segments)
+        )
         assert memory.written == written
 
 

@@ -2,7 +2,7 @@
 
 import math
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from clew.arrays.mapped_files import VectorFile
-from clew.errors import IndexFormatError, InputError, ProviderError
+from clew.errors import InputError
 from clew.graph.string_array import StringArray
 from clew.indexing.resolution import pair_cache, synonyms
 from clew.indexing.resolution.pair_cache import PairCache, load_pairs, save_pairs
@@ -197,6 +197,7 @@ def test_known_pairs_come_back_from_disk_with_the_same_bytes(tmp_path: Path) -> 
     for folder in ("one", "two"):
         save_pairs(cache, tmp_path / folder)
     back = load_pairs(tmp_path / "one")
+    assert back is not None
     assert (back.threshold, back.limit) == (0.5, 2)
     for name in ("keys", "left", "right", "score", "floor"):
         np.testing.assert_array_equal(getattr(back, name), getattr(cache, name))
@@ -208,24 +209,16 @@ def test_known_pairs_come_back_from_disk_with_the_same_bytes(tmp_path: Path) -> 
     )
 
 
-def test_damaged_known_pairs_are_refused(tmp_path: Path) -> None:
+def test_known_pairs_of_another_version_are_none(tmp_path: Path) -> None:
     cache = find_synonyms(["a", "b"], make_grid(2), 0.25).cache
-    with pytest.raises(IndexFormatError, match="cannot read"):
-        load_pairs(tmp_path)
-    save_pairs(cache, tmp_path)
-    np.save(tmp_path / "left.npy", np.asarray([7], dtype=np.int32))
-    with pytest.raises(IndexFormatError, match="do not match"):
-        load_pairs(tmp_path)
-    save_pairs(cache, tmp_path)
-    (tmp_path / "keys.npy").write_bytes(b"")
-    with pytest.raises(IndexFormatError, match="cannot read"):
-        load_pairs(tmp_path)
-    save_pairs(cache, tmp_path)
-    np.save(tmp_path / "settings.npy", np.asarray([3.0, 0.5, 1.0, 0.0]))
-    with pytest.raises(IndexFormatError, match="format 3"):
-        load_pairs(tmp_path)
+    assert load_pairs(tmp_path) is None
+    for settings_ in ([3.0, 0.5, 1.0, 0.0], [1.0, 0.5]):
+        save_pairs(cache, tmp_path)
+        assert load_pairs(tmp_path) is not None
+        np.save(tmp_path / "settings.npy", np.asarray(settings_))
+        assert load_pairs(tmp_path) is None
     (tmp_path / "file").touch()
-    with pytest.raises(ProviderError, match="cannot write"):
+    with pytest.raises(InputError):
         save_pairs(cache, tmp_path / "file")
 
 
@@ -235,22 +228,6 @@ def test_few_names_and_no_vectors_give_no_pairs() -> None:
         pairs = find_synonyms(names, rows, 0.8)
         assert to_list(pairs) == []
         assert to_list(find_synonyms(names, rows, 0.8, cache=pairs.cache)) == []
-
-
-def test_invalid_inputs_are_refused() -> None:
-    rows = make_grid(2)
-    with pytest.raises(InputError, match="for 3 names"):
-        find_synonyms(["a", "b", "c"], rows, 0.8)
-    with pytest.raises(InputError, match="repeated"):
-        find_synonyms(["a", "a"], rows, 0.8)
-    for tau in (0.0, 1.5, math.nan):
-        with pytest.raises(InputError, match="threshold"):
-            find_synonyms(["a", "b"], rows, tau)
-    with pytest.raises(InputError, match="limit is 0"):
-        find_synonyms(["a", "b"], rows, 0.8, 0)
-    for bad in (0.0, math.nan):
-        with pytest.raises(InputError, match="vector of 'b'"):
-            find_synonyms(["a", "b"], np.asarray([[1.0, 0.0], [bad, 0.0]], dtype=np.float32), 0.8)
 
 
 class _NotedRows:
@@ -288,12 +265,10 @@ def test_many_names_are_compared_by_blocks_as_whole_arrays_are(
     file = VectorFile(tmp_path / "vectors", *vectors.shape)
     file[:] = vectors
     noted = _NotedRows(vectors)
-    for rows in (file, noted):
+    for rows in (file, cast("VectorFile", noted)):
         for cache in (None, find_synonyms(names[:400], vectors[:400], 0.7, 2).cache):
             found = find_synonyms(StringArray.pack(names), rows, 0.7, 2, cache)
             assert_same(found, expected)
             np.testing.assert_array_equal(found.cache.keys, expected.cache.keys)
     assert noted.most <= 128  # pairs are computed 128 at a time
     assert len(expected.left) > 200
-    with pytest.raises(InputError, match="1 of 600 names are repeated"):
-        find_synonyms(StringArray.pack([*names[:-1], names[0]]), file, 0.7)

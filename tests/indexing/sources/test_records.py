@@ -1,7 +1,5 @@
 """Records: JSON lines and rows of tables; a bad one fails alone, and parts of files give what one reading gives."""
 
-import json
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -9,7 +7,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clew.indexing.selected_snapshot import Part
-from clew.indexing.sources import record_files, records
 from clew.indexing.sources.reader import read_documents
 from clew.types import Document, Failure
 from tests.indexing.sources.reading import only_documents, read_single, write_file
@@ -175,40 +172,3 @@ def test_parts_give_together_what_one_reading_gives(
     write_file(folder / "f.bin", b"")
     parts = [Part(number, count) for number in range(1, count + 1)]
     assert sorted(item for part in parts for item in read_sorted([folder], part)) == read_sorted([folder], None)
-
-
-@pytest.fixture
-def parsed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The places of all records of which a document was made, or tried to be."""
-    places: list[str] = []
-
-    def noting(make: Callable[..., Document]) -> Callable[..., Document]:
-        def note(*arguments: object) -> Document:
-            places.append(str(arguments[-1]))
-            return make(*arguments)
-
-        return note
-
-    for module, name in ((records, "make_record_document"), (record_files, "make_row_document")):
-        monkeypatch.setattr(module, name, noting(getattr(module, name)))
-    return places
-
-
-@pytest.mark.parametrize("suffix", ["jsonl", "csv"])
-def test_sixteen_parts_parse_each_record_about_twice(tmp_path: Path, parsed: list[str], suffix: str) -> None:
-    """Once for its id, and once for its line, in case it is damaged: not sixteen times."""
-    count, parts = 200, 16
-    ids = [f"document {number}" for number in range(count)]
-    if suffix == "jsonl":
-        text = "".join(
-            json.dumps({"id": id_, "title": id_, "text": "A {text} with \"id\": 'x'."}) + "\n" for id_ in ids
-        )
-    else:
-        text = "id,text\n" + "".join(f"{id_},A text.\n" for id_ in ids)
-    file = write_file(tmp_path / f"corpus.{suffix}", text)
-    found = [
-        item for number in range(1, parts + 1) for item in read_documents([file], is_wanted=Part(number, parts).has)
-    ]
-    assert not any(isinstance(item, Failure) for item in found)
-    assert sorted(item.id for item in found if isinstance(item, Document)) == sorted(ids)
-    assert count <= len(parsed) <= 2 * count

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from clew.commands.options import AliasesOption, JsonFlag, LLMOptions, fill_extractor
+from clew.commands.options import JsonFlag, LLMOptions, fill_extractor
 from clew.commands.output import print_json, print_line, print_usage
 from clew.errors import InputError
 from clew.types import Extraction, Failure, Mention, Passage
@@ -29,21 +29,16 @@ def extract(
     base_url: Annotated[str | None, typer.Option(help="Server that speaks OpenAI's protocol, for openai:NAME.")] = (
         None
     ),
-    aliases: AliasesOption = None,
     as_json: JsonFlag = False,
 ) -> None:
     """Show the names, marked in the text, and the facts that an extractor finds in a file.
 
-    With aliases, a line such as `WHO = World Health Organization` follows for each name that stands for another one; a
-    passage that defines a short name in brackets keeps it, and later ones of the file do not.
     Replies of a language model are not stored: there is no index to keep them beside.
     """
     from clew.commands.opening import load_settings, make_llm_factory
     from clew.indexing.chunking import Chunker
     from clew.indexing.extraction.registry import open_extractor
-    from clew.indexing.resolution.document_aliases import add_document_aliases
     from clew.indexing.sources.reader import check_paths, read_documents
-    from clew.store.schema import IN_DOCUMENTS
 
     check_paths([file])
     settings = load_settings()
@@ -58,10 +53,7 @@ def extract(
         passages += chunker.split(document)
     if not passages:
         raise InputError(f"{file} holds no text: give a file with some")
-    results = opened.extract(passages)
-    if (aliases or settings.aliases) == IN_DOCUMENTS:
-        results = add_document_aliases(passages, results)
-    found = [ExtractedPassage(*pair) for pair in zip(passages, results, strict=True)]
+    found = [ExtractedPassage(*pair) for pair in zip(passages, opened.extract(passages), strict=True)]
     if as_json:
         print_json([describe_passage(one) for one in found])
         return

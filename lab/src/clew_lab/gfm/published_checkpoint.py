@@ -20,10 +20,10 @@ import torch
 
 from clew.errors import InputError
 from clew.inference.query_network import QueryGNNSettings, QueryNetwork
-from clew.models.hub import fetch_files
 from clew.retrievers.gfm.settings import EntityForm, Seeds
 from clew.retrievers.gfm.weights import TextEncoder, TrainedGNN
 from clew_lab.gfm.entity_graphs import PUBLISHED_ENTITIES
+from clew_lab.models.hub_files import fetch_files
 
 CONFIG, TENSORS = "config.json", "model.pth"
 HUB = "hf:"

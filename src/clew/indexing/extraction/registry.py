@@ -5,6 +5,7 @@ Extractors of somebody else, checked at each call; an index knows those given as
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import cast, final
 
@@ -92,7 +93,7 @@ def check_index_extractor(extractor: Extractor, index_extractor: str) -> None:
 
 
 LLM = "llm"
-AUTO = "auto"
+RULES, AUTO = "rules", "auto"
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,12 +120,6 @@ class ExtractorEntry:
     spelling: str = ""
 
 
-def _build_rules(argument: str, _: ExtractionTools) -> Extractor:
-    if argument:
-        raise _unknown(f"rules:{argument}")
-    return RuleExtractor()
-
-
 def _build_llm(argument: str, tools: ExtractionTools) -> Extractor:
     if not argument or tools.open_model is None:
         raise _unknown(f"{LLM}:{argument}" if argument else LLM)
@@ -140,9 +135,11 @@ def _build_learned(argument: str, _: ExtractionTools) -> Extractor:
     return LearnedExtractor(Path(argument) if argument else None)
 
 
-def _build_auto(argument: str, _: ExtractionTools) -> Extractor:
+def _build_plain(kind: str, argument: str, _: ExtractionTools) -> Extractor:
     if argument:
-        raise _unknown(f"{AUTO}:{argument}")
+        raise _unknown(f"{kind}:{argument}")
+    if kind == RULES:
+        return RuleExtractor()
     from clew.indexing.extraction.span_extractor import CasingExtractor
 
     return CasingExtractor()
@@ -152,9 +149,9 @@ EXTRACTORS = Registry(
     "extractor",
     "clew.extractors",
     {
-        "rules": ExtractorEntry("names, dates and relations by rules; no language model", _build_rules),
+        RULES: ExtractorEntry("names, dates and relations by rules; no language model", partial(_build_plain, RULES)),
         "learned": ExtractorEntry("names by a trained network, in any case", _build_learned),
-        AUTO: ExtractorEntry("rules, and learned where capitals tell nothing", _build_auto),
+        AUTO: ExtractorEntry("rules, and learned where capitals tell nothing", partial(_build_plain, AUTO)),
         LLM: ExtractorEntry("triples by a language model", _build_llm, "llm:PROVIDER:NAME"),
     },
     ExtractorEntry,

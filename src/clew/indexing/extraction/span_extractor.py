@@ -10,7 +10,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any, Protocol, final, runtime_checkable
+from typing import Any, final
 
 import numpy as np
 
@@ -21,7 +21,7 @@ from clew.indexing.extraction.rule_based import RuleExtractor, relate_mentions
 from clew.indexing.sentence_vectors import EncodedPassages, PassageReading, read_states
 from clew.inference.span_tagger import NEIGHBOURS, SpanTagger, group_words, pool_words
 from clew.models.encoders.int8_minilm import Int8MiniLM
-from clew.protocols import Extractor, StateEncoder
+from clew.protocols import StateEncoder
 from clew.store.weights_io import PRETRAINED_FOLDER, read_weights, write_weights
 from clew.text.casing import COMMON_WORDS, is_uninformative
 from clew.text.normalization import name_key
@@ -31,18 +31,6 @@ from clew.types import Extraction, Failure, Mention, Passage
 EXTRACTOR_WEIGHTS = PRETRAINED_FOLDER / "extractor"
 LEARNED_VERSION = "learned-1"
 _ARRAYS = ("hidden", "hidden_bias", "output", "output_bias")
-
-
-@runtime_checkable
-class ReadingExtractor(Extractor, Protocol):
-    """An extractor that reads passages by an encoder, and gives their vectors from the same runs."""
-
-    @property
-    def encoder_fingerprint(self) -> str:
-        """Fingerprint of the encoder."""
-
-    def extract_and_encode(self, passages: Sequence[Passage]) -> tuple[list[Extraction | Failure], EncodedPassages]:
-        """Return the results of `extract`, and what `encode_with_sentences` gives for the passages, bit for bit."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

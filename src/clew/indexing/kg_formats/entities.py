@@ -15,7 +15,6 @@ from urllib.parse import unquote
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from clew.arrays import BoolArray, HashArray, IntArray, LongArray
@@ -25,6 +24,7 @@ from clew.graph.segments.segment import CollisionError, Vocabulary
 from clew.graph.snapshot.imported_graph import ImportedGraph
 from clew.graph.string_array import StringArray, StringWriter, take_strings, unequal_row
 from clew.indexing.kg_formats.tables import ALIAS, NODE, is_iri, last_segment
+from clew.indexing.segments.vocabularies import rank_strings
 from clew.text.normalization import key_hash, name_key
 
 _NO_BYTES = np.zeros(0, dtype=np.uint8)
@@ -245,19 +245,11 @@ def _choose_labels(ids: StringArray, graphs: GraphTexts, names: IntArray) -> tup
     is_named = np.zeros(len(ids), dtype=bool)
     is_named[addresses] = True
     if len(labels):
-        labels = labels[np.lexsort((_alphabetical_rank(texts)[labels[:, 1]], language[labels[:, 0]], labels[:, 2]))]
+        labels = labels[np.lexsort((rank_strings(texts)[labels[:, 1]], language[labels[:, 0]], labels[:, 2]))]
         labels = labels[run_starts(labels[:, 2])]
         writer.add(texts, labels[:, 1], labels[:, 2])
         is_named[labels[:, 2]] = True
     return writer.finish(), is_named
-
-
-def _alphabetical_rank(texts: StringArray) -> LongArray:
-    buffers = [pa.py_buffer(np.ascontiguousarray(array)) for array in (texts.offsets, texts.data)]
-    column = pa.LargeBinaryArray.from_buffers(pa.large_binary(), len(texts), [None, *buffers])
-    rank = np.empty(len(texts), dtype=np.int64)
-    rank[np.asarray(pc.sort_indices(column))] = np.arange(len(texts))
-    return rank
 
 
 def _language_rank(language: str) -> int:

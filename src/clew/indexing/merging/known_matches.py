@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol, final
+from typing import Any, NamedTuple, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from clew.arrays import BoolArray, HashArray, IntArray, LongArray
 from clew.errors import IndexFormatError
 from clew.graph.segments.segment import Segment
-from clew.indexing.merging.title_matches import NameTable, TitleMatches, find_names, select_names
+from clew.indexing.merging.title_matches import NameTable, TitleMatches, find_names, interleave, select_names
 from clew.indexing.merging.vocabularies import find_hashes
 from clew.indexing.merging.workspace import Workspace
 from clew.indexing.segments.store import SegmentFile
@@ -49,70 +49,39 @@ class KnownMatches:
     names: HashArray  # (m,) of the keys
 
 
-class MatchMemory(Protocol):
-    """Keeps the matches of the last merge."""
-
-    def names(self) -> NameHashes | None:
-        """Return the names that were searched for; None where nothing is known."""
-
-    def read(self, number: int, passages: int) -> KnownMatches | None:
-        """Return the known matches of these names in a segment of a number of passages; None if unknown."""
-
-    def write(self, number: int, matches: KnownMatches) -> None:
-        """Keep what was found in a segment, in place of what was read; several threads may do so for several."""
-
-    def finish(self, names: NameHashes) -> None:
-        """Note that what is kept of each segment was found for these names."""
-
-
-@final
-class NoMatches:
-    """Keeps nothing: all texts are searched."""
-
-    def names(self) -> None:
-        """Return None."""
-
-    def read(self, number: int, passages: int) -> None:
-        """Return None."""
-
-    def write(self, number: int, matches: KnownMatches) -> None:
-        """Do nothing."""
-
-    def finish(self, names: NameHashes) -> None:
-        """Do nothing."""
-
-
 def find_matches(
     segments: Sequence[Segment],
     token_numbers: Sequence[IntArray],
     table: NameTable,
     names: tuple[HashArray, HashArray],
-    memory: MatchMemory,
+    memory: "StoredMatches | None",
     space: Workspace,
 ) -> Sequence[TitleMatches]:
     """Return all names of a table in the texts of segments, those of their own titles among them.
 
     `token_numbers` are for each segment the numbers (v,) of its v tokens in the table, and `names` the hashes (n,) of
-    the n names of the table, the fields of `NameHashes`. The memory then holds what was found.
+    the n names of the table, the fields of `NameHashes`. The memory then holds what was found; without one all texts
+    are searched.
     """
     wanted = NameHashes(*names)
-    changes = _compare(wanted, memory.names(), table)
+    changes = None if memory is None else _compare(wanted, memory.names(), table)
 
     def find(number: int) -> TitleMatches:
         segment, tokens = segments[number], token_numbers[number]
-        known = None if changes is None else memory.read(number, len(segment))
+        known = None if memory is None or changes is None else memory.read(number, len(segment))
         if known is None or changes is None:
             found = find_names(segment, tokens, table)
         else:
             found, changed = _search_again(segment, tokens, table, known, changes)
             if not len(changed):
                 return space.keep(found)
-        kept = KnownMatches(found.indptr, found.first, found.last, wanted.hashes[found.names])
-        memory.write(number, kept)
+        if memory is not None:
+            memory.write(number, KnownMatches(found.indptr, found.first, found.last, wanted.hashes[found.names]))
         return space.keep(found)
 
     results = map_in_threads(find, len(segments), space.threads)
-    memory.finish(wanted)
+    if memory is not None:
+        memory.finish(wanted)
     return results
 
 
@@ -154,16 +123,10 @@ def _search_again(
     sizes[changed] = np.diff(found.indptr)
     is_new = np.repeat(is_changed, sizes)
     joined = (
-        _join(is_new, old[is_old], new)
+        interleave(is_new, old[is_old], new)
         for old, new in ((known.first, found.first), (known.last, found.last), (positions, found.names))
     )
     return TitleMatches(np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64), *joined), changed
-
-
-def _join(is_new: BoolArray, old: IntArray, new: IntArray) -> IntArray:
-    joined = np.empty(len(is_new), dtype=np.int32)
-    joined[~is_new], joined[is_new] = old, new
-    return joined
 
 
 NAMES_FILE = "_title-names.safetensors"  # not named as a segment is: it is of all
@@ -172,7 +135,7 @@ _SUFFIX = "-titles"
 
 @final
 class StoredMatches:
-    """Keeps the matches of the segments in some files, hashed with a salt, for `clew.indexing.merging.known_matches`.
+    """Keeps the matches of the last merge in files beside the segments, hashed with a salt.
 
     `folder` is that of the segments.
     """
@@ -204,7 +167,7 @@ class StoredMatches:
         return matches if opened.hash == listed and len(matches.indptr) == passages + 1 else None
 
     def write(self, number: int, matches: KnownMatches) -> None:
-        """Write the matches in a segment."""
+        """Write the matches in a segment, in place of those that were read; threads may do so for several."""
         file = self._file(number)
         write_arrays(file, {field.name: getattr(matches, field.name) for field in fields(KnownMatches)})
         self._hashes[self._files[number].name] = ArrayFile.open(file).hash

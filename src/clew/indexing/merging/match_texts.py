@@ -12,21 +12,21 @@ from pathlib import Path
 from typing import Any, final
 
 import numpy as np
-import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from clew.arrays import HashArray, IntArray, LongArray
 from clew.arrays.kernels import njit
 from clew.errors import IndexFormatError
-from clew.graph.segments.segment import CollisionError, Segment, Vocabulary
-from clew.graph.string_array import StringArray, take_strings
+from clew.graph.segments.segment import Segment, Vocabulary
+from clew.graph.string_array import StringArray
 from clew.indexing.extraction.rule_based import DEFAULT_RELATION, relation_words
-from clew.indexing.merging.title_matches import TitleMatches
+from clew.indexing.merging.title_matches import TitleMatches, interleave
 from clew.indexing.merging.vocabularies import join_vocabularies
 from clew.indexing.segments.store import SegmentFile
+from clew.indexing.segments.vocabularies import compact, make_vocabulary, row_positions, to_arrow
 from clew.store.array_file import file_problem, map_arrays, write_arrays
-from clew.text.normalization import key_hash, token_spans
+from clew.text.normalization import token_spans
 from clew.text.sentences import sentence_spans
 from clew.types import Progress
 
@@ -69,8 +69,8 @@ def read_match_texts(segment: Segment, matches: TitleMatches, known: MatchTexts 
     return MatchTexts(
         keys,
         np.asarray(matches.indptr),
-        _interleave(is_new, *relation_numbers),
-        _interleave(is_new, *form_numbers),
+        interleave(is_new, *relation_numbers),
+        interleave(is_new, *form_numbers),
         relation_texts,
         form_texts,
     )
@@ -119,12 +119,13 @@ def match_texts_of_arrays(arrays: Mapping[str, NDArray[Any]]) -> MatchTexts:
 
 def select_match_texts(texts: MatchTexts, rows: LongArray) -> MatchTexts:
     """Return those of some passages (n,) of a segment, in the order given, without texts that only others had."""
-    sizes = np.diff(texts.indptr)[rows]
-    indptr = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-    entries = np.arange(indptr[-1]) + np.repeat(texts.indptr[:-1][rows] - indptr[:-1], sizes)
-    relation_texts, relations = _compact(texts.relation_texts, texts.relations[entries])
-    form_texts, forms = _compact(texts.form_texts, texts.forms[entries])
-    return MatchTexts(texts.keys[rows], indptr, relations, forms, relation_texts, form_texts)
+    indptr, entries = row_positions(texts.indptr, rows)
+    relations, forms = texts.relations[entries], texts.forms[entries]
+    (relation_texts, relation), (form_texts, form) = (
+        compact(texts.relation_texts, relations),
+        compact(texts.form_texts, forms),
+    )
+    return MatchTexts(texts.keys[rows], indptr, relation[relations], form[forms], relation_texts, form_texts)
 
 
 _ARRAYS = ("keys", "indptr", "relations", "forms")
@@ -150,38 +151,14 @@ class _Texts:
         new = own[np.array(self._entries, dtype=np.int64)]
         if known is None or numbers is None or not len(entries):
             return vocabulary, (np.zeros(0, dtype=np.int32), new)
-        kept, old = _compact(known, numbers[entries])
-        joined = join_vocabularies([kept, vocabulary])
-        return Vocabulary(joined.hashes, joined.texts), (joined.numbers[0][old], joined.numbers[1][new])
-
-
-def make_vocabulary(texts: Sequence[str], salt: int) -> tuple[Vocabulary, IntArray]:
-    """Return n distinct texts as a vocabulary, and the position (n,) of each; two of one hash are a CollisionError."""
-    hashes = np.array([key_hash(text, salt) for text in texts], dtype=np.uint64)
-    order = np.argsort(hashes)
-    hashes = hashes[order]
-    if (hashes[1:] == hashes[:-1]).any():
-        raise CollisionError(f"two of {len(hashes)} texts have one hash under the salt {salt}")
-    positions = np.empty(len(order), dtype=np.int32)
-    positions[order] = np.arange(len(order), dtype=np.int32)
-    return Vocabulary(hashes, StringArray.pack(texts[i] for i in order.tolist())), positions
-
-
-def _compact(vocabulary: Vocabulary, numbers: IntArray) -> tuple[Vocabulary, IntArray]:
-    """Return a vocabulary of the numbers that are used, and the new numbers."""
-    used, new = np.unique(numbers, return_inverse=True)
-    return Vocabulary(vocabulary.hashes[used], take_strings(vocabulary.texts, used)), new.astype(np.int32)
+        rest, positions = compact(known, numbers[entries])
+        joined = join_vocabularies([rest, vocabulary])
+        old = joined.numbers[0][positions[numbers[entries]]]
+        return Vocabulary(joined.hashes, joined.texts), (old, joined.numbers[1][new])
 
 
 def _entries(indptr: LongArray, chosen: NDArray[np.bool_]) -> LongArray:
     return np.flatnonzero(np.repeat(chosen, np.diff(indptr)))
-
-
-def _interleave(is_new: NDArray[np.bool_], old: IntArray, new: IntArray) -> IntArray:
-    numbers = np.empty(len(is_new), dtype=np.int32)
-    numbers[~is_new] = old
-    numbers[is_new] = new
-    return numbers
 
 
 @njit
@@ -238,7 +215,7 @@ def _read(file: SegmentFile, segment: Segment) -> MatchTexts | None:
         older_file = SegmentFile(path.with_name(f"{path.stem.removesuffix(_SUFFIX)}{path.suffix}"))
         if older_file.path.is_file():
             older = older_file.open()
-            rows = pc.index_in(_arrow(segment.passages.ids), value_set=_arrow(older.passages.ids))
+            rows = pc.index_in(to_arrow(segment.passages.ids), value_set=to_arrow(older.passages.ids))
             if not rows.null_count and (texts := _open(path, len(older))) is not None:
                 return select_match_texts(texts, rows.to_numpy().astype("i8"))
     return None
@@ -253,8 +230,3 @@ def _open(path: Path, passages: int) -> MatchTexts | None:
     except (IndexFormatError, KeyError):
         return None
     return texts if len(texts.keys) == passages else None
-
-
-def _arrow(strings: StringArray) -> pa.Array:
-    buffers = [None, pa.py_buffer(strings.offsets), pa.py_buffer(strings.data)]
-    return pa.Array.from_buffers(pa.large_binary(), len(strings), buffers)

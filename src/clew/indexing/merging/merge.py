@@ -20,8 +20,8 @@ from clew.graph.snapshot.imported_graph import ImportedGraph, empty_graph
 from clew.graph.snapshot.walk_graph import entity_nodes, walk_graph
 from clew.graph.string_array import StringArray, StringWriter, mix_strings, take_strings
 from clew.indexing.extraction.rule_based import DEFAULT_RELATION
-from clew.indexing.merging.known_matches import MatchMemory, NoMatches, find_matches
-from clew.indexing.merging.match_texts import MatchTexts, make_vocabulary, read_match_texts
+from clew.indexing.merging.known_matches import StoredMatches, find_matches
+from clew.indexing.merging.match_texts import MatchTexts, read_match_texts
 from clew.indexing.merging.passage_facts import (
     LINK_RELATION,
     DistinctTriples,
@@ -35,7 +35,6 @@ from clew.indexing.merging.passage_facts import (
 )
 from clew.indexing.merging.passage_rows import (
     PassageOrder,
-    SegmentLinks,
     merge_sentences,
     name_sentences,
     order_mentions,
@@ -52,8 +51,9 @@ from clew.indexing.merging.vocabularies import (
     positions_of_hashes,
     union_of_hashes,
 )
-from clew.indexing.merging.workspace import Workspace, usual_workspace
+from clew.indexing.merging.workspace import Workspace
 from clew.indexing.segments.store import ChainedParts, OpenedParts
+from clew.indexing.segments.vocabularies import make_vocabulary
 from clew.models.threads import map_in_threads
 
 MatchTextSource = Callable[[Sequence[Segment], Sequence[TitleMatches], int], Sequence[MatchTexts]]
@@ -90,7 +90,7 @@ def merge_segments(
     salt: int = 0,
     texts: MatchTextSource | None = None,
     agreeing: AbstractSet[int] = frozenset(),
-    memory: MatchMemory | None = None,
+    memory: StoredMatches | None = None,
     workspace: Workspace | None = None,
 ) -> MergedArrays:
     """Return the arrays of the snapshot of segments and imported graphs, all hashed with the same salt.
@@ -101,10 +101,9 @@ def merge_segments(
     Two texts with one hash are a CollisionError: hash everything with the next salt.
     """
     graph = graph or empty_graph()
-    space = workspace or usual_workspace()
+    space = workspace or Workspace()
     order = space.keep(order_passages(segments))
-    sources = texts or _read_all_texts, memory or NoMatches()
-    linked = _link_titles(segments, salt, *sources, agreeing, space)
+    linked = _link_titles(segments, salt, texts or _read_all_texts, memory, agreeing, space)
     entities, entity_of_key = space.keep(_number_entities(linked, graph))
     relations, relation_numbers = space.keep(_number_relations(linked, graph))
     mentions = space.keep(order_mentions(linked.facts, order.positions, entity_of_key, len(order.ids)))
@@ -153,8 +152,9 @@ class _LinkedSegments:
 
     keys: JoinedVocabulary
     titles: TitleNames
-    own_titles: Sequence[IntArray]
-    links: Sequence[SegmentLinks]  # of each segment
+    own_titles: Sequence[IntArray]  # for each segment the keys of its passages' titles
+    form_keys: Sequence[IntArray]
+    matches: Sequence[TitleMatches]
     targets: Ragged  # the titles of the names in matches
     facts: Sequence[PassageFacts]
     named: NamedKeys
@@ -171,7 +171,7 @@ def _link_titles(
     segments: Sequence[Segment],
     salt: int,
     texts: MatchTextSource,
-    memory: MatchMemory,
+    memory: StoredMatches | None,
     agreeing: AbstractSet[int],
     space: Workspace,
 ) -> _LinkedSegments:
@@ -216,8 +216,7 @@ def _link_titles(
     match_forms = OpenedParts(match_texts, lambda own: own.form_texts)
     forms = space.keep(join_vocabularies(ChainedParts(segment_forms, match_forms), agreeing, space.threads))
     named = space.keep(name_entities(segments, facts, match_texts, forms, form_keys, titles.single))
-    names = [SegmentLinks(*parts) for parts in zip(own_titles, form_keys, matches, strict=True)]
-    return _LinkedSegments(keys, titles, own_titles, names, targets, facts, named, relations)
+    return _LinkedSegments(keys, titles, own_titles, form_keys, matches, targets, facts, named, relations)
 
 
 def _match_titles(
@@ -226,7 +225,7 @@ def _match_titles(
     tokens: JoinedVocabulary,
     own_titles: Sequence[IntArray],
     salt: int,
-    memory: MatchMemory,
+    memory: StoredMatches | None,
     space: Workspace,
 ) -> tuple[TitleNames, Sequence[TitleMatches], Ragged]:
     """Return the names of titles, their matches in each segment, and the titles that each matched name may mean."""
@@ -362,8 +361,8 @@ def _merge_sentences(
     titles, meanings = linked.titles, linked.titles.count_meanings()
 
     def name(number: int) -> Ragged:
-        own = segments[number], linked.links[number], linked.targets
-        return space.keep(name_sentences(*own, titles, meanings, entity_of_key))
+        own = linked.own_titles[number], linked.form_keys[number], linked.matches[number]
+        return space.keep(name_sentences(segments[number], *own, linked.targets, titles, meanings, entity_of_key))
 
     entities = space.keep_each(map_in_threads(name, len(segments), space.threads))
     return merge_sentences(segments, order.positions, entities, entity_passages, space)

@@ -5,11 +5,9 @@ A sentence names the entities of the mentions that start in it, of the titles ma
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, final
+from typing import final
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
 
 from clew.arrays import BoolArray, FloatArray, IntArray, LongArray, expand_ranges
 from clew.arrays.kernels import njit
@@ -29,6 +27,7 @@ from clew.indexing.merging.title_names import TitleNames
 from clew.indexing.merging.vocabularies import positions_of_hashes, union_of_hashes
 from clew.indexing.merging.workspace import Workspace
 from clew.indexing.segments.store import OpenedParts
+from clew.indexing.segments.vocabularies import rank_strings
 
 _INSERTION_LIMIT = 32
 
@@ -140,11 +139,8 @@ def order_passages(segments: Sequence[Segment]) -> PassageOrder:
     if len(segments) == 1:
         return PassageOrder(segments[0].passages.ids, places, [np.arange(sizes[0], dtype=np.int32)])
     joined = _concatenate([segment.passages.ids for segment in segments])
-    offsets, data = (pa.py_buffer(np.ascontiguousarray(array)) for array in (joined.offsets, joined.data))
-    ids = pa.LargeBinaryArray.from_buffers(pa.large_binary(), len(joined), [None, offsets, data])
-    order = np.asarray(pc.sort_indices(ids)).astype(np.int64)
-    positions = np.empty(len(order), dtype=np.int32)
-    positions[order] = np.arange(len(order), dtype=np.int32)
+    ranks = rank_strings(joined)
+    order, positions = np.argsort(ranks), ranks.astype(np.int32)
     return PassageOrder(take_strings(joined, order), places[order], np.split(positions, bounds[1:])[:-1])
 
 
@@ -156,17 +152,11 @@ def _concatenate(parts: Sequence[StringArray]) -> StringArray:
     return StringArray(np.concatenate([part.data for part in parts]), np.concatenate([*offsets, bytes_before[-1:]]))
 
 
-class SegmentLinks(NamedTuple):
-    """The keys of the whole corpus that the names of a segment stand for."""
-
-    own_titles: IntArray  # (p,) key of each passage's title, -1 for none
-    form_keys: IntArray  # (f,) key of each form, -1 for none
-    matches: TitleMatches
-
-
 def name_sentences(
     segment: Segment,
-    links: SegmentLinks,
+    own_titles: IntArray,
+    form_keys: IntArray,
+    matches: TitleMatches,
     targets: Ragged,
     titles: TitleNames,
     meanings: LongArray,
@@ -174,17 +164,18 @@ def name_sentences(
 ) -> Ragged:
     """Return the entities (s lists, ascending and distinct) of each sentence of a segment.
 
-    `targets` are the titles of the names in its matches, `meanings` (k,) how many keys each key may mean, and
+    `own_titles` (p,) are the keys of its passages' titles and `form_keys` (f,) those of its forms, -1 for none,
+    `targets` the titles of the names in its matches, `meanings` (k,) how many keys each key may mean, and
     `entity_of_key` (k,) the entity of each.
     """
     facts, sentences = segment.facts, segment.sentences
-    form_sizes = np.where(links.form_keys >= 0, meanings[links.form_keys], 0)
-    capacity = int(form_sizes[facts.mentions.values].sum() + np.diff(targets.indptr)[links.matches.names].sum())
+    form_sizes = np.where(form_keys >= 0, meanings[form_keys], 0)
+    capacity = int(form_sizes[facts.mentions.values].sum() + np.diff(targets.indptr)[matches.names].sum())
     indptr, entities = _name_sentences(
         sentences.spans.indptr, sentences.first_tokens, sentences.mentions,
-        facts.mentions.indptr, facts.mentions.values, facts.mention_spans, links.own_titles, links.form_keys,
+        facts.mentions.indptr, facts.mentions.values, facts.mention_spans, own_titles, form_keys,
         titles.single, titles.ambiguous.indptr, titles.ambiguous.values,
-        links.matches.indptr, links.matches.first, links.matches.last, links.matches.names,
+        matches.indptr, matches.first, matches.last, matches.names,
         targets.indptr, targets.values, entity_of_key, capacity + len(sentences.first_tokens),
     )  # fmt: skip
     return Ragged(indptr, entities)

@@ -12,12 +12,13 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 
-from clew.arrays import IntArray, LongArray, expand_ranges
+from clew.arrays import BoolArray, IntArray, LongArray
 from clew.arrays.kernels import njit
 from clew.graph.csr import row_pointers
 from clew.graph.segments.segment import Ragged, Segment
 from clew.indexing.merging.title_names import TitleNames
 from clew.indexing.merging.vocabularies import JoinedVocabulary
+from clew.indexing.segments.vocabularies import take_rows
 from clew.text.token_arrays import LOOKS_LIKE_NAME
 
 _MULTIPLIER = 0x9E3779B97F4A7C15  # 2**64 over the golden ratio
@@ -48,15 +49,16 @@ class TitleMatches:
 
 def select_names(table: NameTable, chosen: LongArray) -> NameTable:
     """Return a table of the chosen names (c,) alone, which become 0 to c - 1."""
-    words = _take_lists(table.words, chosen)
+    words = take_rows(table.words, chosen)
     lengths = _lengths_by_first_word(words, len(table.lengths.indptr) - 1)
-    return NameTable(words, _take_lists(table.targets, chosen), lengths, *_fill_slots(words.indptr, words.values))
+    return NameTable(words, take_rows(table.targets, chosen), lengths, *_fill_slots(words.indptr, words.values))
 
 
-def _take_lists(lists: Ragged, chosen: LongArray) -> Ragged:
-    sizes = np.diff(lists.indptr)[chosen]
-    entries, _ = expand_ranges(lists.indptr[chosen], sizes)
-    return Ragged(np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64), lists.values[entries])
+def interleave(is_new: BoolArray, old: IntArray, new: IntArray) -> IntArray:
+    """Return old and new numbers (m,) in their places, of which `is_new` (m,) tells."""
+    joined = np.empty(len(is_new), dtype=np.int32)
+    joined[~is_new], joined[is_new] = old, new
+    return joined
 
 
 def make_name_table(

@@ -20,6 +20,7 @@ from clew.graph.csr import row_pointers, run_starts
 from clew.graph.segments.segment import Ragged, Segment
 from clew.graph.string_array import have_space
 from clew.indexing.merging.vocabularies import JoinedVocabulary
+from clew.indexing.segments.vocabularies import take_rows
 from clew.text.casing import COMMON_WORDS
 from clew.text.normalization import ARTICLES, key_hash
 from clew.text.token_arrays import IS_CAPITALISED, IS_LOWER
@@ -32,7 +33,6 @@ MAX_CANDIDATES = 4
 class TitleNames:
     """The titles that each of k keys stands for, as keys, ascending."""
 
-    is_title: BoolArray  # (k,) whether a passage has this title
     single: IntArray  # (k,) the only key that a name stands for: a title, or itself; -1 for an ambiguous name
     ambiguous: Ragged  # k lists of titles, 2 to `MAX_CANDIDATES` for an ambiguous name, else none
     is_known: BoolArray  # (k,) whether a link or a question finds titles by this name
@@ -64,12 +64,11 @@ def name_titles(segments: Sequence[Segment], keys: JoinedVocabulary, tokens: Joi
     single[is_ambiguous] = -1
     matched = np.flatnonzero(is_usual & ~_is_one_of(keys, COMMON_WORDS, salt))
     return TitleNames(
-        is_title,
         single,
         _select_rows(indptr, titles, is_ambiguous),
         is_usual | (is_title & (sizes > 0)),
         matched.astype(np.int32),
-        Ragged(*_take_rows(indptr, titles, matched)),
+        take_rows(Ragged(indptr, titles), matched),
     )
 
 
@@ -147,12 +146,6 @@ def _is_one_of(keys: JoinedVocabulary, words: frozenset[str], salt: int) -> Bool
         if position < len(keys) and keys.hashes[position] == hash_ and keys.texts[position] == word:
             found[position] = True
     return found
-
-
-def _take_rows(indptr: LongArray, values: IntArray, rows: LongArray) -> tuple[LongArray, IntArray]:
-    sizes = np.diff(indptr)[rows]
-    starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-    return starts, values[np.arange(starts[-1]) + np.repeat(indptr[rows] - starts[:-1], sizes)]
 
 
 def _select_rows(indptr: LongArray, values: IntArray, chosen: BoolArray) -> Ragged:

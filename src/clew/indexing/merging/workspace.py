@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, is_dataclass, replace
 from pathlib import Path
-from typing import Any, Generic, Protocol, TypeVar, final, overload
+from typing import Any, TypeVar, final
 from weakref import WeakSet
 
 import numpy as np
@@ -27,7 +27,7 @@ from clew.graph.segments.segment import CollisionError, Segment
 from clew.graph.string_array import StringArray
 from clew.indexing.resolution.pair_cache import COMPARISON_BLOCK_BYTES, LISTS_PER_VECTOR, count_lists
 from clew.indexing.resolution.synonyms import EXACT_NAMES
-from clew.indexing.segments.store import OpenedSegments, SegmentFile, ensure_segments
+from clew.indexing.segments.store import LazySequence, OpenedSegments, SegmentFile, ensure_segments
 from clew.models.threads import worker_count
 from clew.store.atomic import temporary_folder
 from clew.store.kg_shards import stored_graphs
@@ -40,66 +40,20 @@ RESIDENT_BYTES = 64 << 20
 _LEAST_BYTES = 1 << 16  # of an array that is worth a file
 
 
-class Workspace(Protocol):
-    """Keeps the arrays that a merge has finished."""
-
-    @property
-    def threads(self) -> int:
-        """The number of threads; with one, steps run one after the other."""
-
-    @property
-    def resident_bytes(self) -> int:
-        """The number of bytes of mapped files that stay resident once read."""
-
-    def keep(self, value: ValueT) -> ValueT:
-        """Return an equal value: a record, list or tuple of arrays, or an array. The caller drops the one given."""
-
-    def keep_each(self, values: Sequence[ValueT]) -> Sequence[ValueT]:
-        """Return a sequence of values that were kept, whose reader holds one at a time."""
-
-    def release(self) -> None:
-        """Give back memory that nobody needs."""
-
-
 @final
-@dataclass(frozen=True, slots=True)
-class MemoryWorkspace:
-    """Keeps all arrays in memory."""
+class Workspace:
+    """Keeps the arrays that a merge has finished: in memory, or in files of a temporary folder.
 
-    threads: int
-    resident_bytes: int
-
-    def keep(self, value: ValueT) -> ValueT:
-        """Return the value itself."""
-        return value
-
-    def keep_each(self, values: Sequence[ValueT]) -> Sequence[ValueT]:
-        """Return the values themselves."""
-        return values
-
-    def release(self) -> None:
-        """Give back memory that is free inside the process."""
-        return_free_memory()
-
-
-def usual_workspace() -> MemoryWorkspace:
-    """Return a workspace without a limit: all threads, all arrays in memory."""
-    return MemoryWorkspace(worker_count(), RESIDENT_BYTES)
-
-
-@final
-class FileWorkspace:
-    """Keeps arrays in files of a temporary folder, mapped, so that memory holds what is being read.
+    Those in files are mapped, so that memory holds what is being read.
 
     Attributes:
-        threads: One, since each further step at a time takes memory.
+        threads: Number of threads; with files one, since each further step at a time takes memory.
         resident_bytes: Bytes of a sequence that are read before the memory of what was read is given back.
         written_bytes: Bytes of all arrays that were written.
     """
 
-    threads = 1
-
-    def __init__(self, folder: Path, resident_bytes: int) -> None:
+    def __init__(self, folder: Path | None = None, resident_bytes: int = RESIDENT_BYTES) -> None:
+        self.threads = worker_count() if folder is None else 1
         self.resident_bytes = resident_bytes
         self.written_bytes = 0
         self._folder = folder
@@ -107,14 +61,19 @@ class FileWorkspace:
         self._mappings: WeakSet[mmap.mmap] = WeakSet()
 
     def keep(self, value: ValueT) -> ValueT:
-        """Return a value whose large arrays are mapped from files; memory of those kept before is given back."""
+        """Return an equal value: a record, list or tuple of arrays, or an array; the caller drops the one given.
+
+        Its large arrays are mapped from files, where there is a folder; memory of those before is given back.
+        """
+        if self._folder is None:
+            return value
         kept: ValueT = _map_arrays(value, self._write)
         self.release()
         return kept
 
     def keep_each(self, values: Sequence[ValueT]) -> Sequence[ValueT]:
-        """Return the values; the memory of those read before is given back from time to time."""
-        return _ReleasingSequence(values, self)
+        """Return values that were kept, whose reader holds one at a time: memory of those before is given back."""
+        return values if self._folder is None else _ReleasingSequence(values, self)
 
     def release(self) -> None:
         """Give back the memory of mapped arrays, which stay valid, and what is free inside the process."""
@@ -124,6 +83,7 @@ class FileWorkspace:
         return_free_memory()
 
     def _write(self, array: NDArray[Any]) -> NDArray[Any]:
+        assert self._folder is not None
         if (mapping := _mapping_of(array)) is not None:
             self._mappings.add(mapping)
         if mapping is not None or array.nbytes < _LEAST_BYTES or 0 in array.strides:
@@ -140,8 +100,8 @@ class FileWorkspace:
 
 
 @final
-class _ReleasingSequence(Sequence[ValueT], Generic[ValueT]):
-    def __init__(self, values: Sequence[ValueT], workspace: FileWorkspace) -> None:
+class _ReleasingSequence(LazySequence[ValueT]):
+    def __init__(self, values: Sequence[ValueT], workspace: Workspace) -> None:
         self._values = values
         self._workspace = workspace
         self._read = 0  # bytes since memory was last given back
@@ -149,17 +109,12 @@ class _ReleasingSequence(Sequence[ValueT], Generic[ValueT]):
     def __len__(self) -> int:
         return len(self._values)
 
-    @overload
-    def __getitem__(self, index: int) -> ValueT: ...
-    @overload
-    def __getitem__(self, index: slice) -> Sequence[ValueT]: ...
-    def __getitem__(self, index: int | slice) -> ValueT | Sequence[ValueT]:
-        if isinstance(index, slice):
-            return self._values[index]
+    def read(self, number: int) -> ValueT:
+        """Return a value."""
         if self._read > self._workspace.resident_bytes:
             self._workspace.release()
             self._read = 0
-        value = self._values[index]
+        value = self._values[number]
         self._read += _count_bytes(value)
         return value
 
@@ -271,18 +226,15 @@ def merge_workspace(table: PassageTable, dimension: int, memory: int, progress: 
     Raises:
         InputError: The budget is lower than the least that the merge takes.
     """
-    if not memory:
-        yield usual_workspace()
-        return
-    needs = check_merge_memory(table, dimension, memory, progress)
-    if memory >= needs.in_memory:
-        yield usual_workspace()
+    needs = check_merge_memory(table, dimension, memory, progress) if memory else None
+    if needs is None or memory >= needs.in_memory:
+        yield Workspace()
         return
     return_free_memory()
     pa.default_memory_pool().release_unused()
     share = (memory - needs.least) // 4
     with temporary_folder(table.location.derived / "merge") as folder:
-        yield FileWorkspace(folder, min(RESIDENT_BYTES, _LEAST_RESIDENT + share))
+        yield Workspace(folder, min(RESIDENT_BYTES, _LEAST_RESIDENT + share))
 
 
 def _ensure_segments(table: PassageTable, progress: Progress, salt: int = 0) -> list[SegmentFile]:

@@ -1,7 +1,5 @@
 """Storage of the pairs that an earlier synonym search found, so that the next one compares only new names.
 
-Names as packed strings: sorted and compared without a Python object for each.
-
 Lists of vectors that are compared with each other, where comparing all pairs would take too long.
 
 A vector is in the lists of the few random directions that it points to most, and two vectors are compared where they
@@ -14,19 +12,19 @@ Differs from the source: directions are random signs in place of rotated axes; o
 each vector in place of many tables.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol, final
+from typing import final
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from clew.arrays import BoolArray, FloatArray, IntArray, LongArray
-from clew.errors import IndexFormatError, ProviderError
+from clew.arrays.mapped_files import VectorFile
 from clew.graph.string_array import StringArray
+from clew.indexing.segments.vocabularies import to_arrow
+from clew.store.error_mapping import map_errors
 
 KEY_BYTES = 16
 _FORMAT = 2
@@ -52,68 +50,29 @@ _ARRAYS = {"keys": "u1", "left": "<i4", "right": "<i4", "score": "<f4", "floor":
 
 def save_pairs(cache: PairCache, folder: Path) -> None:
     """Write one .npy file for each field into `folder`; equal values give equal bytes."""
-    try:
+    with map_errors(str(folder), "writing"):
         folder.mkdir(parents=True, exist_ok=True)
         np.save(folder / "settings.npy", np.asarray([_FORMAT, cache.threshold, cache.limit, cache.lists], dtype="<f8"))
         for name, kind in _ARRAYS.items():
             np.save(folder / f"{name}.npy", getattr(cache, name).astype(kind))
-    except OSError as error:
-        raise ProviderError(
-            f"cannot write pairs to {folder} ({error}): free some space or allow writing, and run it again"
-        ) from error
 
 
-def load_pairs(folder: Path) -> PairCache:
-    """Read a folder of `save_pairs`; a file that is absent, damaged or does not match is an IndexFormatError."""
-    advice = "delete the folder: it is made again from the vectors"
+def load_pairs(folder: Path) -> PairCache | None:
+    """Read a folder of `save_pairs` whose files are intact; None where another version of Clew wrote them."""
     try:
         number, threshold, limit, lists = np.load(folder / "settings.npy", allow_pickle=False).tolist()
         arrays = {name: np.load(folder / f"{name}.npy", allow_pickle=False) for name in _ARRAYS}
-    except (OSError, ValueError, EOFError, TypeError) as error:
-        raise IndexFormatError(f"cannot read the pair cache in {folder}: {error}; {advice}") from error
-    if number != _FORMAT:
-        raise IndexFormatError(f"the pair cache in {folder} has format {number}; wanted {_FORMAT}; {advice}")
+    except (OSError, ValueError):
+        return None
     cache = PairCache(threshold=threshold, limit=int(limit), lists=int(lists), **arrays)
-    count, pairs = len(cache.keys), len(cache.left)
-    ends = np.concatenate([cache.left, cache.right])
-    is_consistent = (
-        all(arrays[name].dtype == np.dtype(kind) for name, kind in _ARRAYS.items())
-        and cache.keys.shape == (count, KEY_BYTES)
-        and cache.left.shape == cache.right.shape == cache.score.shape == (pairs,)
-        and cache.floor.shape == (count,)
-        and (not pairs or (ends.min() >= 0 and ends.max() < count))
-    )
-    if not is_consistent:
-        raise IndexFormatError(f"the arrays of the pair cache in {folder} do not match; {advice}")
-    return cache
-
-
-def count_distinct_names(names: Sequence[str]) -> int:
-    """Return how many of the names differ."""
-    return len(_to_arrow(names).unique()) if isinstance(names, StringArray) else len(set(names))
-
-
-def rank_names(names: Sequence[str]) -> LongArray:
-    """Return for each of n distinct names its place (n,) among them in the order of code points."""
-    ranks = np.empty(len(names), dtype=np.int64)
-    if isinstance(names, StringArray):  # the bytes of UTF-8 have the order of code points
-        order = np.asarray(pc.sort_indices(_to_arrow(names)))
-    else:
-        order = np.array(sorted(range(len(names)), key=names.__getitem__), dtype=np.int64)
-    ranks[order] = np.arange(len(names))
-    return ranks
+    return cache if number == _FORMAT else None
 
 
 def first_rows(names: StringArray) -> LongArray:
     """Return the first position (d,) of each of d distinct names, ascending."""
-    numbers = _to_arrow(names).dictionary_encode().indices.to_numpy()
+    numbers = to_arrow(names).dictionary_encode().indices.to_numpy()
     rows: LongArray = np.sort(np.unique(numbers, return_index=True)[1])
     return rows
-
-
-def _to_arrow(names: StringArray) -> pa.Array:
-    buffers = [None, *(pa.py_buffer(np.ascontiguousarray(part)) for part in (names.offsets, names.data))]
-    return pa.Array.from_buffers(pa.large_binary(), len(names), buffers)
 
 
 LISTS_PER_VECTOR = 6
@@ -125,18 +84,8 @@ COMPARISON_BLOCK_BYTES = 6 * 8 * _BLOCK_SUMS
 """Memory of the sums that are sorted at once, and of the blocks of similarities."""
 
 
-class VectorRows(Protocol):
-    """Unit vectors (n, d) that are read by rows: an array, or a file of them."""
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """(n, d)."""
-
-    def __len__(self) -> int:
-        """Return n."""
-
-    def __getitem__(self, rows: Any, /) -> FloatArray:
-        """Return some rows, by a slice or by numbers."""
+VectorRows = FloatArray | VectorFile
+"""Unit vectors (n, d) that are read by rows: an array, or a file of them."""
 
 
 def count_lists(vectors: int) -> int:

@@ -27,18 +27,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from clew.arrays import BoolArray, FloatArray, IntArray, LongArray
-from clew.errors import InputError
+from clew.graph.string_array import StringArray
 from clew.indexing.resolution.pair_cache import (
     KEY_BYTES,
     PairCache,
     VectorRows,
     assign_lists,
-    count_distinct_names,
     count_lists,
     is_first_shared,
     members_by_list,
-    rank_names,
 )
+from clew.indexing.segments.vocabularies import rank_strings
 
 EXACT_NAMES = 200_000
 _BLOCK_ROWS, _BLOCK_COLUMNS = 1024, 4096  # 16 MB a block
@@ -75,11 +74,8 @@ def find_synonyms(
     and at most 1; each name proposes at most `limit` pairs, at least 1. More than `EXACT_NAMES` vectors are read by
     blocks, so that they may lie in a file, and packed names (`StringArray`) take no object each. The cache of an
     earlier run over any names serves speed alone; that of another `threshold`, `limit` or number of lists is ignored.
-    Raises InputError where names are repeated, shapes do not match, a vector is not of unit length, or a number is out
-    of range.
     """
-    _check_input(names, vectors, threshold, limit)
-    order = rank_names(names)
+    order = _rank_names(names)
     keys = _name_keys(names, vectors)
     depth = 2 * limit  # more than the limit, so that a truncated list can lose names and stay complete
     lists = count_lists(len(names)) if len(names) > EXACT_NAMES else 0
@@ -87,33 +83,15 @@ def find_synonyms(
         cache = None
     pairs, floor, fresh = _carry_over(cache, keys)
     if vectors.shape[1]:
-        found = (
-            _search_lists(vectors, fresh, threshold, lists)
-            if lists
-            else _search_pairs(vectors, fresh, threshold, depth, floor)
-        )
+        found = _search_pairs(vectors, fresh, threshold, depth, floor, lists)
         pairs = _collect_pairs(pairs, found, order, depth, floor)
     pairs = pairs.take(np.lexsort((pairs.right, pairs.left)))
     best = pairs.take(_is_among_best(pairs, order, limit))
     return Synonyms(*best, cache=PairCache(threshold, limit, keys, *pairs, lists=lists, floor=floor))
 
 
-def _check_input(names: Sequence[str], vectors: VectorRows, threshold: float, limit: int) -> None:
-    if len(vectors.shape) != 2 or len(vectors) != len(names):
-        raise InputError(f"vectors of shape {vectors.shape} for {len(names)} names; wanted one row for each name")
-    if (distinct := count_distinct_names(names)) != len(names):
-        raise InputError(f"{len(names) - distinct} of {len(names)} names are repeated; give each name once")
-    if not 0 < threshold <= 1:
-        raise InputError(f"threshold is {threshold}; wanted above 0 and at most 1, for example 0.8")
-    if limit < 1:
-        raise InputError(f"limit is {limit}; wanted at least 1, for example 100")
-    for start, rows in _blocks(vectors) if vectors.shape[1] else ():
-        lengths = np.sqrt(np.einsum("ij,ij->i", rows, rows))
-        wrong = np.flatnonzero(~(np.abs(lengths - 1) < 1e-3))  # written so that NaN counts as wrong
-        if len(wrong):
-            row = int(wrong[0])
-            message = f"the vector of {names[start + row]!r} has length {lengths[row]}"
-            raise InputError(f"{message}; wanted 1; divide each row by its length")
+def _rank_names(names: Sequence[str]) -> LongArray:
+    return rank_strings(names if isinstance(names, StringArray) else StringArray.pack(names))
 
 
 def _blocks(vectors: VectorRows) -> Iterator[tuple[int, FloatArray]]:
@@ -168,54 +146,39 @@ def _find_keys(keys: NDArray[np.uint8], wanted: NDArray[np.uint8]) -> IntArray:
 
 
 def _search_pairs(
-    vectors: VectorRows, fresh: BoolArray, threshold: float, depth: int, floor: FloatArray
+    vectors: VectorRows, fresh: BoolArray, threshold: float, depth: int, floor: FloatArray, lists: int
 ) -> Iterator[_Pairs]:
-    """Yield once each pair with cosine >= threshold and a fresh end, except pruned ones, which raise `floor`."""
-    fresh_rows = np.flatnonzero(fresh)
-    if not len(fresh_rows):
-        return
-    members = np.concatenate([fresh_rows, np.flatnonzero(~fresh)])
-    rows = np.ascontiguousarray(vectors[:], dtype=np.float32)
-    groups = _duplicate_groups(rows)
-    if len(fresh_rows) < len(members):
-        rows = rows[members]
-    slack = max(1e-4, 2.0**-22 * vectors.shape[1])  # above any rounding of a product in single precision
-    for top in range(0, len(fresh_rows), _BLOCK_ROWS):
-        bottom = min(top + _BLOCK_ROWS, len(fresh_rows))
-        for start in range(top, len(members), _BLOCK_COLUMNS):
-            block = rows[top:bottom] @ rows[start : start + _BLOCK_COLUMNS].T
-            if start < bottom:  # each pair once: only those right of the diagonal
-                block[np.arange(top, bottom)[:, None] >= np.arange(start, start + block.shape[1])] = -1
-            row_names, column_names = members[top:bottom], members[start : start + _BLOCK_COLUMNS]
-            chosen, row_floor, column_floor = _select_candidates(block, threshold - slack, slack, depth)
-            floor[row_names] = np.maximum(floor[row_names], row_floor)
-            floor[column_names] = np.maximum(floor[column_names], column_floor)
-            left, right = np.nonzero(chosen)
-            if len(left):
-                yield _exact_pairs(vectors, groups, row_names[left], column_names[right], threshold)
+    """Yield once each pair with cosine >= threshold and a fresh end, except pruned ones, which raise `floor`.
 
-
-def _search_lists(vectors: VectorRows, fresh: BoolArray, threshold: float, lists: int) -> Iterator[_Pairs]:
-    """Yield once each pair with cosine >= threshold and a fresh end, of two vectors that share a list."""
+    With `lists`, 0 for none, only vectors that share one of these are compared.
+    """
     if not fresh.any():
         return
-    assigned = assign_lists(vectors, lists)
+    assigned = assign_lists(vectors, lists) if lists else None
+    rows = vectors if lists else np.ascontiguousarray(vectors[:], dtype=np.float32)
+    everything = np.arange(len(fresh))
     groups = _duplicate_groups(vectors)
-    slack = max(1e-4, 2.0**-22 * vectors.shape[1])
-    for list_, members in members_by_list(assigned, lists):
+    slack = max(1e-4, 2.0**-22 * vectors.shape[1])  # above any rounding of a product in single precision
+    for list_, members in [(0, everything)] if assigned is None else members_by_list(assigned, lists):
         new = members[fresh[members]]
         members = np.concatenate([new, members[~fresh[members]]])
         for top in range(0, len(new), _BLOCK_ROWS):
             bottom = min(top + _BLOCK_ROWS, len(new))
             for start in range(top, len(members), _BLOCK_COLUMNS):
-                block = vectors[members[top:bottom]] @ vectors[members[start : start + _BLOCK_COLUMNS]].T
+                row_names, column_names = members[top:bottom], members[start : start + _BLOCK_COLUMNS]
+                block = rows[row_names] @ rows[column_names].T
                 if start < bottom:  # each pair once: only those right of the diagonal
                     block[np.arange(top, bottom)[:, None] >= np.arange(start, start + block.shape[1])] = -1
-                left, right = np.nonzero(block >= threshold - slack)
-                left, right = members[top + left], members[start + right]
-                is_first = is_first_shared(assigned, left, right, list_)
-                if is_first.any():
-                    yield _exact_pairs(vectors, groups, left[is_first], right[is_first], threshold)
+                chosen, row_floor, column_floor = _select_candidates(block, threshold - slack, slack, depth)
+                floor[row_names] = np.maximum(floor[row_names], row_floor)
+                floor[column_names] = np.maximum(floor[column_names], column_floor)
+                left, right = np.nonzero(chosen)
+                left, right = row_names[left], column_names[right]
+                if assigned is not None:
+                    is_first = is_first_shared(assigned, left, right, list_)
+                    left, right = left[is_first], right[is_first]
+                if len(left):
+                    yield _exact_pairs(vectors, groups, left, right, threshold)
 
 
 def _select_candidates(
@@ -324,14 +287,8 @@ def find_relative_synonyms(
 
     Returns:
         Left and right rows (m,), left below right, ascending, and cosines (m,). All names are compared with all.
-
-    Raises:
-        InputError: A number is out of range.
     """
-    if not 0 < share <= 1 or limit < 1:
-        raise InputError(f"the share is {share} and the limit {limit}; wanted above 0 to 1, and at least 1")
-    order = np.empty(len(names), dtype=np.int64)
-    order[sorted(range(len(names)), key=names.__getitem__)] = np.arange(len(names))
+    order = _rank_names(names)
     found: dict[tuple[int, int], float] = {}
     for start in range(0, len(names), _BLOCK_ROWS):
         block = vectors[start : start + _BLOCK_ROWS].astype(np.float64) @ vectors.astype(np.float64).T

@@ -31,6 +31,7 @@ from clew.indexing.segments.vocabularies import (
     Numbering,
     WordTerms,
     count_words,
+    from_arrow,
     hash_texts,
     make_ragged,
     make_vocabulary,
@@ -140,7 +141,7 @@ def make_segment(rows: pa.Table, dimension: int, salt: int = 0) -> Segment:
     key_words = make_ragged([[numbers[word] for word in key.split(" ")] for key in names.keys.texts])
     tokens = word_keys[words.words]
     passages = np.repeat(np.arange(len(texts)), list_lengths(rows["mentions"]))
-    vocabulary, position = make_vocabulary(list(numbers), mark_used(len(numbers), tokens, key_words.values), salt)
+    vocabulary, position = make_vocabulary(list(numbers), salt, mark_used(len(numbers), tokens, key_words.values))
     return Segment(
         passages=_passage_columns(rows, dimension, salt),
         names=SegmentNames(
@@ -177,7 +178,7 @@ def _relations(column: pa.StringArray, salt: int) -> tuple[Vocabulary, IntArray]
     encoded = column.dictionary_encode()
     numbers = Numbering()
     distinct = [numbers[text.strip() or DEFAULT_RELATION] for text in encoded.dictionary.to_pylist()]
-    relations, position = make_vocabulary(list(numbers), np.ones(len(numbers), dtype=bool), salt)
+    relations, position = make_vocabulary(list(numbers), salt)
     return relations, position[np.array(distinct, dtype=np.int32)[encoded.indices.to_numpy()]]
 
 
@@ -203,7 +204,7 @@ def _passage_columns(rows: pa.Table, dimension: int, salt: int) -> SegmentPassag
     rank[order] = np.arange(len(order), dtype=np.int32)
     documents = rows["document_id"].combine_chunks().dictionary_encode()
     strings = {
-        name: _strings(rows[name].combine_chunks())
+        name: from_arrow(rows[name].combine_chunks())
         for name in ("id", "document_id", "title", "text", "metadata", "document_hash")
     }
     return SegmentPassages(
@@ -223,15 +224,6 @@ def _passage_columns(rows: pa.Table, dimension: int, salt: int) -> SegmentPassag
         extractors=rank[extractors.indices.to_numpy()],
         vectors=_vectors(rows, dimension),
     )
-
-
-def _strings(column: pa.StringArray) -> StringArray:
-    _, offsets, data = column.buffers()
-    bounds = np.frombuffer(offsets, dtype=np.int32)[column.offset : column.offset + len(column) + 1].astype(np.int64)
-    if not len(bounds):
-        return StringArray.pack(())
-    content = np.frombuffer(data or b"", dtype=np.uint8)[bounds[0] : bounds[-1]]
-    return StringArray(content.copy(), bounds - bounds[0])
 
 
 def _vectors(rows: pa.Table, dimension: int) -> FloatArray:

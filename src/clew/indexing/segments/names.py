@@ -67,10 +67,15 @@ def use_full_names(rows: pa.Table) -> pa.Table:
             mentions[row] = [_with_full_names(mention, full) for mention in mentions[row]]
             facts = [t for t in stated if t["relation"] != ALIAS_RELATION]
             triples[row] = [_with_full_names(fact, full) for fact in facts]
-    for name, cells in (("mentions", mentions), ("triples", triples)):
+    return set_columns(rows, {"mentions": mentions, "triples": triples})
+
+
+def set_columns(rows: pa.Table, cells: Mapping[str, Sequence[Any]]) -> pa.Table:
+    """Return rows with other values in some columns."""
+    for name, values in cells.items():
         place = rows.schema.get_field_index(name)
         column = rows.schema.field(place)
-        rows = rows.set_column(place, column, pa.array(cells, type=column.type))
+        rows = rows.set_column(place, column, pa.array(values, type=column.type))
     return rows
 
 
@@ -106,12 +111,12 @@ def read_names(rows: pa.Table, mentions: pa.StructArray, triples: pa.StructArray
     titles = np.where(key_of_text[titles] >= 0, titles, -1).astype(np.int32)
     document_names = _document_names(rows["aliases"], titles, texts, numbers)
     headings = _headings(rows["text"].to_pylist(), titles, numbers)
-    forms, form_of_text = make_vocabulary(texts, mark_used(len(texts), mentioned, heads, tails, titles), salt)
+    forms, form_of_text = make_vocabulary(texts, salt, mark_used(len(texts), mentioned, heads, tails, titles))
     used = np.flatnonzero(form_of_text >= 0)
     form_keys = np.empty(len(used), dtype=np.int32)
     form_keys[form_of_text[used]] = key_of_text[used]
     keys, key_positions = make_vocabulary(
-        list(numbers), mark_used(len(numbers), form_keys, document_names.values, headings.values), salt
+        list(numbers), salt, mark_used(len(numbers), form_keys, document_names.values, headings.values)
     )
     return PassageNames(
         forms=forms,

@@ -1,9 +1,12 @@
 """Segments after deletions: a segment of some of the passages of another, by array operations."""
 
+from dataclasses import fields
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
-from clew.arrays import BoolArray, IntArray, LongArray
+from clew.arrays import IntArray, LongArray
 from clew.graph.segments.segment import (
     Ragged,
     Segment,
@@ -13,9 +16,9 @@ from clew.graph.segments.segment import (
     SegmentSentences,
     SegmentTitles,
     SegmentTokens,
-    Vocabulary,
 )
-from clew.indexing.segments.vocabularies import mark_used, row_positions, take, take_rows
+from clew.graph.string_array import StringArray
+from clew.indexing.segments.vocabularies import compact, mark_used, new_positions, row_positions, take, take_rows
 from clew.text.bm25 import TermCounts
 
 
@@ -29,12 +32,12 @@ def select_rows(segment: Segment, positions: NDArray[np.integer]) -> Segment:
     form_of_title, key_of_title = titles.forms[positions], titles.keys[positions]
     document_names, headings = take_rows(titles.names, positions), take_rows(titles.headings, positions)
     tokens = take_rows(segment.tokens.tokens, positions)
-    forms, form = _compact(names.forms, mentions.values, triples.values[:, 0], triples.values[:, 2], form_of_title)
+    forms, form = compact(names.forms, mentions.values, triples.values[:, 0], triples.values[:, 2], form_of_title)
     form_keys = names.form_keys[form >= 0]
-    keys, key = _compact(names.keys, form_keys, document_names.values, headings.values)
+    keys, key = compact(names.keys, form_keys, document_names.values, headings.values)
     key_tokens = take_rows(names.key_tokens, np.flatnonzero(key >= 0))
-    words, word = _compact(segment.tokens.vocabulary, tokens.values, key_tokens.values)
-    relations, relation = _compact(facts.relations, triples.values[:, 1])
+    words, word = compact(segment.tokens.vocabulary, tokens.values, key_tokens.values)
+    relations, relation = compact(facts.relations, triples.values[:, 1])
     heads, codes, tails = triples.values.T
     return Segment(
         passages=_select_passages(segment.passages, positions),
@@ -62,40 +65,20 @@ def select_rows(segment: Segment, positions: NDArray[np.integer]) -> Segment:
     )
 
 
-def _compact(vocabulary: Vocabulary, *positions: NDArray[np.integer]) -> tuple[Vocabulary, IntArray]:
-    """Return what is used of a vocabulary, and the new position of each text, -1 for those that are not."""
-    used = mark_used(len(vocabulary), *positions)
-    numbers = np.flatnonzero(used)
-    return Vocabulary(vocabulary.hashes[numbers], vocabulary.texts.take(numbers)), _new_positions(used)
-
-
-def _new_positions(used: BoolArray) -> IntArray:
-    return np.where(used, np.cumsum(used) - 1, -1).astype(np.int32)
-
-
 def _renumber(lists: Ragged, new: IntArray) -> Ragged:
     return Ragged(lists.indptr, new[lists.values])
 
 
 def _select_passages(passages: SegmentPassages, positions: NDArray[np.integer]) -> SegmentPassages:
     used = mark_used(len(passages.extractor_names), passages.extractors[positions])
-    return SegmentPassages(
-        ids=passages.ids.take(positions),
-        document_ids=passages.document_ids.take(positions),
-        titles=passages.titles.take(positions),
-        texts=passages.texts.take(positions),
-        metadata=passages.metadata.take(positions),
-        ordinals=passages.ordinals[positions],
-        starts=passages.starts[positions],
-        ends=passages.ends[positions],
-        document_hashes=passages.document_hashes.take(positions),
-        document_id_hashes=passages.document_id_hashes[positions],
-        document_rows=passages.document_rows[positions],
-        failed=passages.failed[positions],
-        extractor_names=passages.extractor_names.take(np.flatnonzero(used)),
-        extractors=_new_positions(used)[passages.extractors[positions]],
-        vectors=passages.vectors[positions],
-    )
+    columns = {field.name: getattr(passages, field.name) for field in fields(passages)}
+    rows: dict[str, Any] = {
+        name: column.take(positions) if isinstance(column, StringArray) else column[positions]
+        for name, column in columns.items()
+        if name != "extractor_names"
+    }
+    rows["extractors"] = new_positions(used)[rows["extractors"]]
+    return SegmentPassages(**rows, extractor_names=passages.extractor_names.take(np.flatnonzero(used)))
 
 
 def _select_terms(terms: TermCounts, positions: NDArray[np.integer]) -> TermCounts:
@@ -103,7 +86,7 @@ def _select_terms(terms: TermCounts, positions: NDArray[np.integer]) -> TermCoun
     columns: LongArray = terms.terms[entries].astype(np.int64)
     used = mark_used(len(terms.hashes), columns)
     return TermCounts(
-        terms.hashes[used], indptr, _new_positions(used)[columns], terms.counts[entries], terms.lengths[positions]
+        terms.hashes[used], indptr, new_positions(used)[columns], terms.counts[entries], terms.lengths[positions]
     )
 
 
@@ -115,7 +98,7 @@ def _select_sentences(segment: Segment, positions: NDArray[np.integer]) -> Segme
         spans=Ragged(indptr, sentences.spans.values[chosen]),
         first_tokens=sentences.first_tokens[chosen],
         mentions=sentences.mentions[row_positions(segment.facts.mentions.indptr, positions)[1]],
-        terms=_renumber(take_rows(sentences.terms, chosen), _new_positions(used)),
+        terms=_renumber(take_rows(sentences.terms, chosen), new_positions(used)),
         bridging=sentences.bridging[used],
         vectors=sentences.vectors[chosen],
     )

@@ -3,6 +3,7 @@
 Sequences of what some segments hold, read one after the other, so that memory holds no more than one.
 """
 
+from abc import abstractmethod
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -19,6 +20,7 @@ from clew.graph.segments.flat import flatten_segment, unflatten_segment
 from clew.graph.segments.segment import Segment
 from clew.indexing.segments.maker import make_segment
 from clew.indexing.segments.selection import select_rows
+from clew.indexing.segments.vocabularies import to_arrow
 from clew.store.array_file import ArrayFile, map_arrays, write_arrays
 from clew.store.atomic import remove_leftovers
 from clew.store.passage_table import PassageTable
@@ -34,6 +36,26 @@ from clew.types import Progress
 
 if TYPE_CHECKING:
     from lance.fragment import FragmentMetadata
+
+
+SourceT = TypeVar("SourceT")
+PartT = TypeVar("PartT")
+
+
+class LazySequence(Sequence[PartT], Generic[PartT]):
+    """A sequence whose items are taken whenever they are read."""
+
+    @abstractmethod
+    def read(self, number: int) -> PartT:
+        """Return an item, by its number from 0."""
+
+    @overload
+    def __getitem__(self, index: int) -> PartT: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[PartT]: ...
+    def __getitem__(self, index: int | slice) -> PartT | list[PartT]:
+        numbers = range(len(self))[index]
+        return self.read(numbers) if isinstance(numbers, int) else [self.read(number) for number in numbers]
 
 
 @final
@@ -54,7 +76,7 @@ class SegmentFile:
 
 
 @final
-class OpenedSegments(Sequence[Segment]):
+class OpenedSegments(LazySequence[Segment]):
     """The segments in some files, each mapped when it is first read.
 
     The memory of those read last is kept, up to `resident_bytes`; that of the others is given back, so that a pass over
@@ -73,14 +95,8 @@ class OpenedSegments(Sequence[Segment]):
     def __len__(self) -> int:
         return len(self._files)
 
-    @overload
-    def __getitem__(self, index: int) -> Segment: ...
-    @overload
-    def __getitem__(self, index: slice) -> list[Segment]: ...
-    def __getitem__(self, index: int | slice) -> Segment | list[Segment]:
-        if isinstance(index, slice):
-            return [self[number] for number in range(*index.indices(len(self)))]
-        number = range(len(self))[index]
+    def read(self, number: int) -> Segment:
+        """Return a segment."""
         with self._lock:
             segment = self._segments[number]
             if segment is None:
@@ -153,22 +169,14 @@ def _select_from_older(table: PassageTable, fragment: FragmentState, salt: int) 
 
 def _positions(ids: pa.StringArray, segment: Segment) -> LongArray | None:
     """Return the ascending positions of ids among those of a segment, None where it lacks one."""
-    strings = segment.passages.ids
-    buffers = [None, pa.py_buffer(strings.offsets), pa.py_buffer(strings.data)]
-    stored = pa.Array.from_buffers(pa.large_string(), len(strings), buffers)
-    found = ids.cast(pa.large_string())
-    positions = pc.index_in(found, value_set=stored)
+    positions = pc.index_in(ids.cast(pa.large_string()), value_set=to_arrow(segment.passages.ids))
     if positions.null_count:
         return None
     return np.sort(positions.to_numpy().astype(np.int64))
 
 
-SourceT = TypeVar("SourceT")
-PartT = TypeVar("PartT")
-
-
 @final
-class OpenedParts(Sequence[PartT], Generic[SourceT, PartT]):
+class OpenedParts(LazySequence[PartT], Generic[SourceT, PartT]):
     """Something of each of some segments, or of other sources, taken whenever it is read."""
 
     def __init__(self, sources: Sequence[SourceT], part: Callable[[SourceT], PartT]) -> None:
@@ -178,18 +186,13 @@ class OpenedParts(Sequence[PartT], Generic[SourceT, PartT]):
     def __len__(self) -> int:
         return len(self._sources)
 
-    @overload
-    def __getitem__(self, index: int) -> PartT: ...
-    @overload
-    def __getitem__(self, index: slice) -> list[PartT]: ...
-    def __getitem__(self, index: int | slice) -> PartT | list[PartT]:
-        if isinstance(index, slice):
-            return [self._part(source) for source in self._sources[index]]
-        return self._part(self._sources[index])
+    def read(self, number: int) -> PartT:
+        """Return the part of a source."""
+        return self._part(self._sources[number])
 
 
 @final
-class ChainedParts(Sequence[PartT], Generic[PartT]):
+class ChainedParts(LazySequence[PartT]):
     """The parts of several sequences, one sequence after the other."""
 
     def __init__(self, *sequences: Sequence[PartT]) -> None:
@@ -198,12 +201,7 @@ class ChainedParts(Sequence[PartT], Generic[PartT]):
     def __len__(self) -> int:
         return len(self._places)
 
-    @overload
-    def __getitem__(self, index: int) -> PartT: ...
-    @overload
-    def __getitem__(self, index: slice) -> list[PartT]: ...
-    def __getitem__(self, index: int | slice) -> PartT | list[PartT]:
-        if isinstance(index, slice):
-            return [sequence[position] for sequence, position in self._places[index]]
-        sequence, position = self._places[index]
+    def read(self, number: int) -> PartT:
+        """Return a part."""
+        sequence, position = self._places[number]
         return sequence[position]

@@ -1,4 +1,4 @@
-"""Vocabularies and lists of different lengths, as segments store them.
+"""Vocabularies and lists of different lengths, as segments store them, and strings as columns of Arrow.
 
 The terms of passages for BM25, counted from words that were read once: equal to `clew.text.bm25.count_terms`.
 """
@@ -11,6 +11,8 @@ from itertools import chain
 from typing import NamedTuple, final
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from clew.arrays import BoolArray, HashArray, IntArray, LongArray
@@ -42,12 +44,12 @@ def hash_texts(texts: Iterable[str], salt: int) -> HashArray:
     return key_hashes([text.encode() for text in texts], salt)
 
 
-def make_vocabulary(texts: Sequence[str], used: BoolArray, salt: int) -> tuple[Vocabulary, IntArray]:
+def make_vocabulary(texts: Sequence[str], salt: int, used: BoolArray | None = None) -> tuple[Vocabulary, IntArray]:
     """Return the vocabulary of those of n distinct texts that are `used` (n,), and each one's position (n,), or -1.
 
     Raises CollisionError where two of them have one hash.
     """
-    numbers = np.flatnonzero(used)
+    numbers = np.arange(len(texts)) if used is None else np.flatnonzero(used)
     encoded = [texts[number].encode() for number in numbers.tolist()]
     hashes = key_hashes(encoded, salt)
     order = np.argsort(hashes)
@@ -94,6 +96,42 @@ def mark_used(size: int, *positions: NDArray[np.integer]) -> BoolArray:
     for values in positions:
         used[values[values >= 0]] = True
     return used
+
+
+def compact(vocabulary: Vocabulary, *positions: NDArray[np.integer]) -> tuple[Vocabulary, IntArray]:
+    """Return what is used of a vocabulary, and the new position of each text, -1 for those that are not."""
+    used = mark_used(len(vocabulary), *positions)
+    numbers = np.flatnonzero(used)
+    return Vocabulary(vocabulary.hashes[numbers], vocabulary.texts.take(numbers)), new_positions(used)
+
+
+def new_positions(used: BoolArray) -> IntArray:
+    """Return the position (n,) of each entry that is used among those, -1 for the others."""
+    return np.where(used, np.cumsum(used) - 1, -1).astype(np.int32)
+
+
+def to_arrow(strings: StringArray) -> pa.LargeStringArray:
+    """Return strings as a column, without a copy."""
+    buffers = [None, *(pa.py_buffer(np.ascontiguousarray(part)) for part in (strings.offsets, strings.data))]
+    return pa.Array.from_buffers(pa.large_string(), len(strings), buffers)
+
+
+def from_arrow(column: pa.Array) -> StringArray:
+    """Return the strings of a column without nulls."""
+    if not len(column):
+        return StringArray.pack(())
+    column = column.cast(pa.large_string())
+    _, offsets, data = column.buffers()
+    bounds = np.frombuffer(offsets, dtype=np.int64)[column.offset : column.offset + len(column) + 1]
+    content = np.frombuffer(data or b"", dtype=np.uint8)[bounds[0] : bounds[-1]]
+    return StringArray(content.copy(), bounds - bounds[0])
+
+
+def rank_strings(strings: StringArray) -> LongArray:
+    """Return the place (n,) of each of n distinct strings among them in the order of code points."""
+    ranks = np.empty(len(strings), dtype=np.int64)
+    ranks[np.asarray(pc.sort_indices(to_arrow(strings)))] = np.arange(len(strings))
+    return ranks
 
 
 @final

@@ -21,7 +21,6 @@ from clew.indexing.sources.reading_report import ReadingReport
 from clew.indexing.sources.register import SourceRegister
 from clew.store.atomic import atomic_file
 from clew.store.document_ids import IdSet, StoredDocuments
-from clew.store.error_mapping import map_errors
 from clew.store.passage_table import PassageTable
 from clew.types import Document, Failure
 
@@ -232,23 +231,14 @@ class FolderReader:
 
 
 def forget_watched(file: Path, is_gone: Callable[[str], bool]) -> None:
-    """Drop what is known of some documents from the state of a watched folder."""
-    with map_errors(str(file), "reading"):
-        lines = [_forget_line(line, is_gone) for line in file.read_bytes().splitlines(keepends=True)]
-    with atomic_file(file) as temporary:
-        temporary.write_bytes(b"".join(lines))
-
-
-def _forget_line(line: bytes, is_gone: Callable[[str], bool]) -> bytes:
-    try:
-        values = json.loads(line)
-    except ValueError:
-        return b""
-    if not (isinstance(values, list) and len(values) > 3 and isinstance(values[3], list) and values[3]):
-        return line
-    present = [id_ for id_ in values[3] if not is_gone(id_)]
-    changed = json.dumps([*values[:3], present, *values[4:]]).encode("ascii") + b"\n"
-    return line if present == values[3] else changed if present else b""
+    """Drop what is known of some documents from the state of a watched folder, and what is damaged in it."""
+    state = FolderState.read(file)
+    for known in list(state.files.values()):
+        present = [id_ for id_ in known.documents if not is_gone(id_)]
+        if known.documents and not present:
+            del state.files[known.id]
+        known.documents = present
+    state.write(file)
 
 
 def _find_place(folder: Path) -> tuple[int, int]:

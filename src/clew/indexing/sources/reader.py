@@ -87,8 +87,8 @@ def read_documents(
     `register` gives them to files; a file that is given by several paths is read once. Paths keep their order, folders
     that of their relative paths. The call raises InputError before anything is read where no path is given, or one does
     not exist. `report` tells how files were read, and how many bytes so far. With `is_wanted` come only
-    documents of the ids that it accepts, and failures of accepted ids, or of accepted items where no id is known;
-    nothing else is parsed that need not be. `columns` names the text, title and id of records.
+    documents of the ids that it accepts, and failures of accepted ids, or of accepted items where no id is known.
+    `columns` names the text, title and id of records.
     """
     sources = [paths] if isinstance(paths, str) else list(paths)
     check_paths(sources)
@@ -164,7 +164,7 @@ def _read_path(path: str | Path, stdin: IO[bytes] | None, reading: _Reading) -> 
 def _read_registered(source: SourceFile, reading: _Reading) -> Iterator[SourcedDocument | Failure]:
     is_wanted = reading.is_wanted if source.suffix in RECORD_SUFFIXES else None
     is_whole = is_wanted is None
-    for item in _select(_catch_failures(source.item, _read_file(source, reading, is_wanted)), is_wanted):
+    for item in _select(_catch_failures(source.item, _read_file(source, reading)), is_wanted):
         if isinstance(item, Failure):
             is_whole = False
         else:
@@ -214,27 +214,23 @@ def _catch_failures(item: str, items: Iterator[SourcedDocument | Failure]) -> It
         yield Failure(item, f"cannot be read: {error.strerror or error}")
 
 
-def _read_file(
-    source: SourceFile, reading: _Reading, is_wanted: Callable[[str], bool] | None = None
-) -> Iterator[SourcedDocument | Failure]:
+def _read_file(source: SourceFile, reading: _Reading) -> Iterator[SourcedDocument | Failure]:
     report, kind = reading.report, source.suffix or "no suffix"
-    for item in _read_items(source, reading, is_wanted):
+    for item in _read_items(source, reading):
         if isinstance(item, SourcedDocument):
             report.documents[kind] += 1
         yield item
     report.files[kind] += 1
 
 
-def _read_items(
-    source: SourceFile, reading: _Reading, is_wanted: Callable[[str], bool] | None
-) -> Iterator[SourcedDocument | Failure]:
+def _read_items(source: SourceFile, reading: _Reading) -> Iterator[SourcedDocument | Failure]:
     report, columns = reading.report, reading.columns
     if source.suffix in JSON_LINES_SUFFIXES:
         with source.path.open("rb") as lines:
-            yield from read_json_lines(_count_lines(lines, report), source.id, source.item, is_wanted, columns)
+            yield from read_json_lines(_count_lines(lines, report), source.id, source.item, columns)
     elif source.suffix in TABLE_SUFFIXES:
         before = 0
-        for row, position in read_table_file(source, columns, report, is_wanted):
+        for row, position in read_table_file(source, columns, report):
             report.bytes_read += position - before
             before = position
             yield row
@@ -290,7 +286,7 @@ def _read_standard_input(stdin: IO[bytes], columns: RecordColumns) -> Iterator[S
         if line.removeprefix(BOM_UTF8).strip():
             break
     if opening and opening[-1].removeprefix(BOM_UTF8).lstrip().startswith(b"{"):
-        yield from read_json_lines(chain(opening, stdin), "stdin", "stdin", columns=columns)
+        yield from read_json_lines(chain(opening, stdin), "stdin", "stdin", columns)
     else:
         text, _ = decode_bytes(b"".join(opening) + stdin.read())
         check_text(text)

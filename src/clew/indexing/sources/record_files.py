@@ -3,7 +3,7 @@
 import csv
 import json
 from codecs import getincrementaldecoder
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from io import TextIOWrapper
 from itertools import islice
@@ -44,10 +44,7 @@ _MAX_LISTED = 200  # characters
 
 
 def read_table_file(
-    source: SourceFile,
-    columns: RecordColumns,
-    report: ReadingReport,
-    is_wanted: Callable[[str], bool] | None = None,
+    source: SourceFile, columns: RecordColumns, report: ReadingReport
 ) -> Iterator[tuple[SourcedDocument | Failure, int]]:
     """Yield a document or failure for each row of a table, and the bytes of the file that were read by then."""
     with _open_table(source, columns) as (raw, text, encoding, delimiter):
@@ -55,7 +52,7 @@ def read_table_file(
             report.encodings[source.item] = encoding
         if delimiter not in (",", "\t") or not columns.is_standard:
             report.columns[source.item] = _describe(delimiter, columns)
-        for row in read_table_rows(text, delimiter, source.id, source.item, is_wanted, columns):
+        for row in read_table_rows(text, delimiter, source.id, source.item, columns):
             yield row, raw.tell()
 
 
@@ -74,17 +71,9 @@ def _open_table(source: SourceFile, columns: RecordColumns) -> Iterator[tuple[IO
 
 
 def read_table_rows(
-    lines: Iterable[str],
-    delimiter: str,
-    name: str,
-    item: str,
-    is_wanted: Callable[[str], bool] | None,
-    columns: RecordColumns,
+    lines: Iterable[str], delimiter: str, name: str, item: str, columns: RecordColumns
 ) -> Iterator[SourcedDocument | Failure]:
-    """Yield a document or failure for each row under the header; bytes that are not UTF-8 come as lone surrogates.
-
-    Of a row that is not wanted (see `read_json_lines`) no document is made.
-    """
+    """Yield a document or failure for each row under the header; bytes that are not UTF-8 come as lone surrogates."""
     header: list[str] | None = None
     seen = False
     for line, row in csv_rows(lines, delimiter, _MAX_CELL_CHARACTERS):
@@ -95,11 +84,6 @@ def read_table_rows(
                 header = _read_header(row, columns)
                 continue
             seen = True
-            if is_wanted is not None and not is_wanted(f"{item}:{line}"):
-                key = columns.id or "id"
-                column = header.index(key) if key in header else len(row)
-                if not is_wanted(row[column] if column < len(row) else f"{name}:{line}"):
-                    continue
             yield SourcedDocument(f"{item}:{line}", make_row_document(header, row, f"{name}:{line}", columns))
         except InputError as error:
             if header is None:

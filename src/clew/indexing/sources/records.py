@@ -4,7 +4,7 @@ import json
 import math
 import re
 from codecs import BOM_UTF8
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import NoReturn
 
@@ -18,7 +18,6 @@ from clew.types import Document, Failure
 
 _DOCUMENT_KEYS = frozenset({"id", "title", "text", "metadata", "aliases", "links"})
 DOCUMENT_COLUMNS = frozenset({"id", "title", "text"})
-_ID_VALUE = re.compile(rb'\s*:\s*(?:"([^"\\\x00-\x1f]+)"|(0|[1-9][0-9]{0,17})\s*[,}])')
 _INTEGER = re.compile(r"-?(?:0|[1-9][0-9]{0,17})")
 _DECIMAL = re.compile(r"-?(?:0|[1-9][0-9]{0,99})(?:\.[0-9]{1,99}(?:[eE][+-]?[0-9]{1,2})?|[eE][+-]?[0-9]{1,2})")
 
@@ -69,17 +68,9 @@ def _value(record: Mapping[str, object], key: str) -> object:
 
 
 def read_json_lines(
-    lines: Iterable[bytes],
-    name: str,
-    item: str,
-    is_wanted: Callable[[str], bool] | None = None,
-    columns: RecordColumns = STANDARD_COLUMNS,
+    lines: Iterable[bytes], name: str, item: str, columns: RecordColumns = STANDARD_COLUMNS
 ) -> Iterator[SourcedDocument | Failure]:
-    """Yield for each JSON line its document, or a failure; without an `id` it gets the id `name:line number`.
-
-    A line is not parsed where neither its id `is_wanted`, as far as it shows without parsing, nor its `item:line
-    number`, by which a failure goes.
-    """
+    """Yield for each JSON line its document, or a failure; without an `id` it gets the id `name:line number`."""
     seen = False
     for number, line in enumerate(lines, 1):
         if number == 1:
@@ -91,10 +82,6 @@ def read_json_lines(
             continue
         seen = True
         item_line = f"{item}:{number}"
-        if is_wanted is not None and not is_wanted(item_line):
-            id_ = None if columns.id else _find_id(line, f"{name}:{number}")
-            if id_ is not None and not is_wanted(id_):
-                continue
         try:
             record = columns.rename(_parse_json_object(line))
             yield SourcedDocument(item_line, make_record_document(record, f"{name}:{number}"))
@@ -102,23 +89,6 @@ def read_json_lines(
             yield Failure(item_line, str(error))
     if not seen:
         yield Failure(item, "empty: the file holds no line of JSON")
-
-
-def _find_id(line: bytes, fallback: str) -> str | None:
-    """Return the id that a line's document would have, None where only parsing tells it."""
-    position = line.find(b'"id"')
-    if b"\\u006" in line:  # an "i" or a "d" may be written so
-        return None
-    if position < 0:
-        return fallback
-    is_key_of_record = line[position - 1 : position] != b"\\" and line.count(b"{", 0, position) == 1
-    value = _ID_VALUE.match(line, position + 4)
-    if value is None or not is_key_of_record or line.find(b'"id"', position + 4) >= 0:
-        return None
-    try:
-        return (value[1] or value[2]).decode("utf-8")
-    except UnicodeDecodeError:
-        return None
 
 
 def make_record_document(record: Mapping[str, object], fallback_id: str) -> Document:
