@@ -45,10 +45,10 @@ _OPENING_WORDS = """
 """
 _NO_NAMES = COMMON_WORDS | frozenset(_OPENING_WORDS.split()) | _DONE | _HAPPENED.keys() | {"started"}
 """Words that open sentences and lines with a capital, pronouns and numbers, each in the place of a name."""
-_NO_NAME_STARTS = frozenset(
-    "any both each every few he her his i it its many most my no our several she some their these they this those we "  # noqa: SIM905
-    "your".split()
-)
+_DETERMINERS = """
+    any both each every few he her his i it its many most my no our several she some their these they this those we your
+"""
+_NO_NAME_STARTS = frozenset(_DETERMINERS.split())
 _MAX_FACTS = 200_000  # of an index that are read
 _MAX_STARTS = 40  # facts that lead to an entity
 _MAX_NAME = 60  # characters of a name in a question
