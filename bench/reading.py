@@ -59,7 +59,7 @@ def main() -> None:
     parser.add_argument("--rules", action="store_true")
     parser.add_argument("--squad", action="store_true")
     parser.add_argument("--languages", action="store_true")
-    parser.add_argument("--reader", default=READER_FOLDER, help="folder of the reader")
+    parser.add_argument("--reader", type=Path, default=READER_FOLDER, help="folder of the reader")
     parser.add_argument("--every", type=int, default=1, help="ask every so many questions")
     arguments = parser.parse_args()
     answerer = ExtractiveAnswerer(Reader(arguments.reader))

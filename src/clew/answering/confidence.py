@@ -1,8 +1,9 @@
 """The probability that an answer of the reader is right, calibrated on questions that it did not learn from.
 
-Signals are what the reader says (its probability of the best answer, the lead over the second, that the passages do not
-say it), what fits between question and evidence, and the kind of the question; a logistic regression over them is
-fitted on held-back questions, with and without their gold passages.
+Signals are what the reader says (its probability of an answer, the lead over the others, that the passages do not say
+it), where the answer stands (its passage's rank, a chain of the search), what fits between question and evidence, and
+the kind of the question; a logistic regression over them is fitted on held-back questions, with and without their gold
+passages. The answer is the likeliest one by it, of the reader's best three.
 
 Source: Platt, "Probabilistic outputs for support vector machines" (1999), with more inputs than one.
 Differs from the source: nothing.
@@ -18,7 +19,8 @@ from clew.answering.question_types import can_answer
 from clew.errors import ProviderError
 from clew.models.reader.decoding import ReadSpan
 from clew.models.reader.reader import Reading
-from clew.text.normalization import token_keys
+from clew.text.normalization import name_key, token_keys
+from clew.types import Evidence
 
 _SMALLEST = 1e-4
 
@@ -26,10 +28,10 @@ _SMALLEST = 1e-4
 class Signals(NamedTuple):
     """Inputs of the calibration, none of them more than 10 in size."""
 
-    best: float  # logit of the reader's probability of the best answer
-    lead: float  # by how much it is more than that of the second
+    best: float  # logit of the reader's probability of the answer
+    lead: float  # by how much it is more than that of the best other one
     none: float  # logit of the probability that the passages do not say it
-    rest: float  # probability of answers that are neither the best nor none
+    rest: float  # probability of answers that are neither this one nor none
     coverage: float  # weighted share of the question's words that the evidence has
     nearness: float  # weighted share that the sentence of the answer has
     missing: float  # 1 where a name of the question is in no passage
@@ -41,6 +43,15 @@ class Signals(NamedTuple):
     asks_person: float
     asks_place: float
     compares: float  # 1 for "A or B"
+    rank: float  # position of the answer's passage; this and what follows is 0 for yes and no
+    named: float  # 1 where the question names the passage's title
+    linked: float  # 1 where another passage names it
+    title: float  # 1 where the answer is the title
+    repeated: float  # logarithm of the number of times that the passages have its words
+    opens: float  # 1 where it stands in the first sentence of its passage
+    in_chain: float  # 1 where a chain of the search has its sentence
+    in_best_chain: float  # 1 where the best one has
+    ends_chain: float  # 1 where it ends the chain
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,30 +83,53 @@ class Confidence:
         return 1 / (1 + math.exp(-max(-30.0, min(30.0, score))))
 
 
-def read_signals(analysis: QuestionAnalysis, reading: Reading, spans: Sequence[ReadSpan], missing: int) -> Signals:
-    """Return the signals of the first of some spans, the best first; at least one."""
-    best, second = spans[0], spans[1].probability if len(spans) > 1 else 0.0
+def read_signals(
+    analysis: QuestionAnalysis, evidence: Evidence, reading: Reading, spans: Sequence[ReadSpan], at: int, missing: int
+) -> Signals:
+    """Return the signals of one of some spans, the best first, of which the evidence has the passages."""
+    span, others = spans[at], [one.probability for number, one in enumerate(spans) if number != at]
     question_type = analysis.query.question_type
-    own = [s for s in analysis.sentences if best.text in s.text] if best.is_text else []
+    own = [s for s in analysis.sentences if span.text in s.text] if span.is_text else []
     known = {word for sentence in analysis.sentences for word in sentence.stem_set}
     weights = analysis.query.weights
-    form = "number" if not any(map(str.isalpha, best.text)) else "date"
+    form = "number" if not any(map(str.isalpha, span.text)) else "date"
     return Signals(
-        best=_logit(best.probability),
-        lead=best.probability - second,
-        none=_logit(reading.none),
-        rest=max(0.0, 1 - best.probability - reading.none),
-        coverage=sum(weight for word, weight in weights.items() if word in known),
-        nearness=max((analysis.query.overlap(sentence) for sentence in own), default=0.0),
-        missing=float(missing > 0),
-        unfit=float(best.is_text and not can_answer(best.text, form, question_type)),
-        length=math.log(1 + len(token_keys(best.text))),
-        verdict=float(not best.is_text),
-        asks_date=float(question_type.kind == "date"),
-        asks_number=float(question_type.kind == "number"),
-        asks_person=float(question_type.kind == "person"),
-        asks_place=float(question_type.kind == "place"),
-        compares=float(bool(question_type.options)),
+        _logit(span.probability),
+        span.probability - max(others, default=0.0),
+        _logit(reading.none),
+        max(0.0, 1 - span.probability - reading.none),
+        sum(weight for word, weight in weights.items() if word in known),
+        max((analysis.query.overlap(sentence) for sentence in own), default=0.0),
+        float(missing > 0),
+        float(span.is_text and not can_answer(span.text, form, question_type)),
+        math.log(1 + len(token_keys(span.text))),
+        float(not span.is_text),
+        *(float(question_type.kind == kind) for kind in ("date", "number", "person", "place")),
+        float(bool(question_type.options)),
+        *(_describe_place(analysis, evidence, span) if span.is_text else (0.0,) * 9),
+    )
+
+
+def _describe_place(analysis: QuestionAnalysis, evidence: Evidence, span: ReadSpan) -> tuple[float, ...]:
+    """Return the signals of the place of a span, from `rank` on."""
+    passages = [scored.item for scored in evidence.passages]
+    passage, title = passages[span.source], passages[span.source].title
+    title_key = name_key(title)
+    sentences = [one for one in analysis.sentences if one.passage.id == passage.id]
+    own = [one for one in sentences if one.start < span.end and span.start < one.end]
+    chains = [scored.item.sentences for scored in evidence.chains]
+    holding = [any(one.is_part_of(quote) for one in own for quote in quotes) for quotes in chains]
+    chain = holding.index(True) if True in holding else -1
+    return (
+        float(span.source),
+        float(bool(title_key) and f" {title_key} " in f" {analysis.query.text_key} "),
+        float(bool(title) and any(title in one.text for one in passages if one is not passage)),
+        float(name_key(span.text) == title_key),
+        math.log(1 + sum(one.text.count(span.text) for one in passages)),
+        float(bool(own) and own[0].start == min(one.start for one in sentences)),
+        float(chain >= 0),
+        float(chain == 0),
+        float(chain >= 0 and any(one.is_part_of(chains[chain][-1]) for one in own)),
     )
 
 

@@ -41,6 +41,8 @@ MAX_CANDIDATES = 10
 _DATES = re.compile(r"(?P<first>[^–—]*\d{3,4}[^–—]*?)\s*[–—]\s*(?P<last>[^–—]*\d{3,4})")
 READ_PASSAGES = 5
 """Passages that the reader sees, the best ones."""
+WEIGHED = 3
+"""Answers of the reader of which the calibration chooses."""
 
 
 class ReadsAnswers(Protocol):
@@ -115,14 +117,13 @@ class ExtractiveAnswerer:
         own = [s for s in analysis.sentences if answer.citations and s.citation == answer.citations[0]]
         return PartialAnswer(answer.text, own, not answer.weak)
 
-    def read_one(self, question: str, evidence: Evidence) -> tuple[ReadSpan, Signals] | None:
-        """Return the reader's likeliest answer and its signals, to calibrate on; None where it is not asked."""
+    def read_one(self, question: str, evidence: Evidence) -> list[tuple[ReadSpan, Signals]]:
+        """Return the reader's best answers with their signals, to calibrate on; [] where it does not decide."""
         analysis = analyze_question(question, evidence, self._name_finder)
         if analysis is None or not analysis.query.language.is_english or decide(analysis) is not None:
-            return None
+            return []
         reading, spans = read_spans(self._reader, analysis, evidence)
-        missing = missing_names(analysis.query, evidence)
-        return (spans[0], read_signals(analysis, reading, spans, len(missing))) if spans else None
+        return weigh_spans(analysis, evidence, reading, spans, len(missing_names(analysis.query, evidence)))
 
     def _answer_by_reading(
         self,
@@ -131,18 +132,29 @@ class ExtractiveAnswerer:
         notes: tuple[str, ...],
         missing: int,
     ) -> Answer:
-        """Return the reader's likeliest answer, asserted where its calibrated probability reaches the line."""
+        """Return the likeliest of the reader's best answers, asserted where its probability reaches the line."""
         reading, spans = read_spans(self._reader, analysis, evidence)
-        if not spans:
+        weighed = weigh_spans(analysis, evidence, reading, spans, missing)
+        if not weighed:
             return _withhold(analysis, evidence, (*notes, UNLIKELY_NOTE))
-        probability = self._confidence.probability(read_signals(analysis, reading, spans, missing))
+        span, signals = max(weighed, key=lambda one: self._confidence.probability(one[1]))
+        probability = self._confidence.probability(signals)
         shown = f" (probability {probability:.2f}"
         if probability < self._confidence.threshold:
-            return _withhold(analysis, evidence, (*notes, f"{UNLIKELY_NOTE}{shown} for {spans[0].text!r})"))
+            return _withhold(analysis, evidence, (*notes, f"{UNLIKELY_NOTE}{shown} for {span.text!r})"))
         is_sure = probability >= self._confidence.line
-        quotes = _quote(_sentences_behind(spans[0], analysis, evidence))
-        notes += (f"{READ_NOTE if is_sure else UNSURE_NOTE}{shown})", _describe_window(reading, spans[0], evidence))
-        return Answer(spans[0].text, quotes, _list_candidates(spans), evidence, weak=not is_sure, notes=notes)
+        quotes = _quote(_sentences_behind(span, analysis, evidence))
+        notes += (f"{READ_NOTE if is_sure else UNSURE_NOTE}{shown})", _describe_window(reading, span, evidence))
+        return Answer(span.text, quotes, _list_candidates([span, *spans]), evidence, weak=not is_sure, notes=notes)
+
+
+def weigh_spans(
+    analysis: QuestionAnalysis, evidence: Evidence, reading: Reading, spans: Sequence[ReadSpan], missing: int
+) -> list[tuple[ReadSpan, Signals]]:
+    """Return the best of a reader's answers with their signals."""
+    return [
+        (span, read_signals(analysis, evidence, reading, spans, at, missing)) for at, span in enumerate(spans[:WEIGHED])
+    ]
 
 
 def decide(analysis: QuestionAnalysis) -> Verdict | None:

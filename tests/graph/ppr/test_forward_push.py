@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from clew.graph.node_table import node_position
 from clew.graph.ppr.forward_push import NodeAttraction, PushResult, push_pagerank
-from clew.graph.ppr.node_table import node_position
 from clew.text.bm25 import BM25Index
 from clew_lab.graph.power_iteration import power_iteration, summed_adjacency
 from tests.graph.symmetric_graphs import PushProblem, push_problems, symmetric_graph

@@ -8,7 +8,7 @@ import numpy as np
 
 from clew.arrays import BoolArray, DoubleArray, IntArray, LongArray
 from clew.arrays.kernels import njit
-from clew.graph.ppr.node_table import find_slot, table_size
+from clew.graph.node_table import find_slot, table_size
 
 
 @njit

@@ -23,8 +23,8 @@ import numpy as np
 from clew.arrays import FloatArray, IntArray, LongArray
 from clew.arrays.kernels import njit
 from clew.graph.csr import Adjacency
+from clew.graph.node_table import node_position
 from clew.graph.ppr.forward_push import PushResult
-from clew.graph.ppr.node_table import node_position
 
 # A node with more neighbours is a hub: its edges explain nothing, and reading them all takes long.
 _MAX_DEGREE = 512

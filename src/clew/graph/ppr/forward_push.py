@@ -17,7 +17,7 @@ import numpy as np
 from clew.arrays import BoolArray, DoubleArray, FloatArray, IntArray, LongArray
 from clew.arrays.kernels import njit
 from clew.graph.csr import Adjacency
-from clew.graph.ppr.node_table import find_slot, node_position, table_size
+from clew.graph.node_table import find_slot, node_position, table_size
 from clew.text.row_scores import score_row_pair
 
 NO_ROWS = (

@@ -73,7 +73,7 @@ class PlacedValues(Sequence[Value]):
     __slots__ = ("_places", "_read_row")
 
     def __init__(self, read_row: Callable[[int, int], Value], places: LongArray) -> None:
-        self._read_row = read_row
+        self._read_row: Callable[[int, int], Value] = read_row
         self._places = places
 
     def __len__(self) -> int:

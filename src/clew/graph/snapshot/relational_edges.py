@@ -14,7 +14,7 @@ import numpy as np
 
 from clew.arrays import BoolArray, IntArray, LongArray
 from clew.arrays.kernels import njit
-from clew.graph.ppr.node_table import find_slot, node_position, table_size
+from clew.graph.node_table import find_slot, node_position, table_size
 from clew.graph.snapshot.snapshot import Snapshot
 
 MENTIONS_RELATION = "mentions"

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from clew.arrays import BoolArray, IntArray, LongArray
 from clew.arrays.kernels import njit
 from clew.errors import InputError
-from clew.graph.ppr.node_table import find_slot, node_position, table_size
+from clew.graph.node_table import find_slot, node_position, table_size
 from clew.graph.subgraphs.textual_graph import FactGraph, blocked_mask, check_range, symmetric_rows
 
 MAX_HOPS = 127

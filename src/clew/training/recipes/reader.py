@@ -1,7 +1,7 @@
 """Training of the reader of answers on questions with their texts, and on questions that an index is searched for.
 
-Held out are the questions on a tenth of the titles, and 15 in 100 of those on an index; they choose the epoch and
-calibrate the probabilities, as do the questions of the validation.
+Held out are the questions on a tenth of the titles, and 15 in 100 of those on an index; they choose the epoch, as do
+the questions of the validation. Those on an index calibrate the probabilities, too.
 """
 
 import json
@@ -45,7 +45,7 @@ from clew.training.hyperparameters import ReaderRecipe, TrainingResult
 from clew.training.int8_export import read_parameters, reader_model
 from clew.training.loop import SINGLE_PROCESS, train
 from clew.training.objectives.reading import MeasuredQuestion, Reading, Source
-from clew.types import Evidence, Passage, Progress, Question, Scored
+from clew.types import Progress, Question
 
 _MEASURED = 300  # held-out questions on single texts that are measured
 _WITHOUT_GOLD_EVERY = 4  # every so many questions calibrate without their gold passages, too
@@ -107,7 +107,7 @@ def train_reader(
     objective = Reading(sources, distractors, maker, measured, recipe.batch)
     result = train(model, objective, recipe.loop, run, progress, group, recipe.dtype)
     about = {"recipe": asdict(recipe), "figures": {name: round(v, 2) for name, v in result.figures.items()}}
-    cases = [*_calibration(data, progress), *_single_texts(some, distractors)]
+    cases = list(_calibration(data, progress))
     save_reader(out, model, config, open_tokenizer(start), about, _calibration_of(start), cases)
     discard(run)
     parameters = sum(value.numel() for value in model.parameters())
@@ -170,20 +170,6 @@ def _ask_with_and_without(index: Index, question: Question, *, without: bool) ->
     if without:
         evidence = remove_gold(index.search(question.text, FOUND), question.gold, SHOWN)
         yield CalibrationCase(question.text, (), evidence)
-
-
-def _single_texts(examples: Sequence[ReadingExample], distractors: Distractors) -> Iterator[CalibrationCase]:
-    """Yield questions on single texts among others of the same words, some of them without the right text."""
-    for number, one in enumerate(examples):
-        others = distractors.find_similar(one, 8)[: SHOWN - 1]
-        yield CalibrationCase(one.question, one.answers, _as_evidence([*one.gold, *others]))
-        if number % _WITHOUT_GOLD_EVERY == 0:
-            yield CalibrationCase(one.question, (), _as_evidence(others))
-
-
-def _as_evidence(texts: Sequence[ReaderText]) -> Evidence:
-    passages = [Passage(str(n), str(n), one.title, one.text, 0, len(one.text)) for n, one in enumerate(texts)]
-    return Evidence(tuple(Scored(passage, 1.0) for passage in passages))
 
 
 def save_reader(
