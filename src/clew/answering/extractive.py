@@ -28,7 +28,7 @@ from clew.models.reader.reader import READER_FOLDER, Reading, open_reader
 from clew.models.reader.windows import ReaderText, evidence_texts
 from clew.text.display import format_count
 from clew.text.mentions import find_mentions
-from clew.text.normalization import name_key
+from clew.text.normalization import STOP_WORDS, name_key, token_keys
 from clew.types import Answer, Citation, Evidence, Scored
 
 NO_MODEL_NOTE = "no language model was used: the answer is quoted from the passages"
@@ -191,8 +191,9 @@ def _choose_date(span: ReadSpan, question: str) -> ReadSpan:
 
 
 def _is_named(span: ReadSpan, question_key: str) -> bool:
+    """Return whether a span says nothing that the question does not: its words are in it, or stop words alone."""
     words = name_key(span.text)
-    return not words or f" {words} " in question_key
+    return STOP_WORDS.issuperset(token_keys(span.text)) or f" {words} " in question_key
 
 
 def _sentences_behind(span: ReadSpan, analysis: QuestionAnalysis, evidence: Evidence) -> list[Sentence]:
