@@ -93,7 +93,7 @@ def read_signals(
     known = {word for sentence in analysis.sentences for word in sentence.stem_set}
     weights = analysis.query.weights
     form = "number" if not any(map(str.isalpha, span.text)) else "date"
-    return Signals(
+    values = (
         _logit(span.probability),
         span.probability - max(others, default=0.0),
         _logit(reading.none),
@@ -108,6 +108,7 @@ def read_signals(
         float(bool(question_type.options)),
         *(_describe_place(analysis, evidence, span) if span.is_text else (0.0,) * 9),
     )
+    return Signals._make(values)
 
 
 def _describe_place(analysis: QuestionAnalysis, evidence: Evidence, span: ReadSpan) -> tuple[float, ...]:
