@@ -39,11 +39,19 @@ class FakeMsvcrt(ModuleType):
         place = (status.st_dev, status.st_ino, os.lseek(descriptor, 0, os.SEEK_CUR))
         if mode == self.LK_UNLCK:
             self.holders.pop(place, None)
-        elif self.holders.get(place, descriptor) != descriptor:
+        elif self.holders.get(place, descriptor) != descriptor and is_open_on(self.holders[place], status):
             raise OSError(36, "Resource deadlock avoided")
         else:
             self.holders[place] = descriptor
         assert count == 1
+
+
+def is_open_on(descriptor: int, status: os.stat_result) -> bool:
+    """Return whether a descriptor is open, on the file of a status; one that is closed has no lock any more."""
+    try:
+        return os.path.samestat(os.fstat(descriptor), status)
+    except OSError:
+        return False
 
 
 def main(folder: Path) -> None:

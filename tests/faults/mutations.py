@@ -102,13 +102,6 @@ MUTATIONS = (
         "contracts/test_filters_hide.py::test_a_misspelt_field_lists_no_other",
     ),
     Mutation(
-        "notes on aliases are of any name",
-        "query/evidence_gate.py",
-        "        if name_key(full) == name_key(end)\n",
-        "",
-        "indexing/test_aliases.py::test_a_path_says_how_its_passage_writes_its_ends",
-    ),
-    Mutation(
         "nothing is flushed",
         "store/atomic.py",
         "        os.fsync(descriptor)\n",
