@@ -1,10 +1,13 @@
 """`clew chat`: scripts of questions, follow-ups, commands; and `clew open`."""
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
 
+import clew
+from clew.models.reader.reader import MANIFEST_FILE, READER_FOLDER
 from tests.faults.commands import Outcome, run_clew, write_lines
 
 ROWS = (
@@ -20,6 +23,11 @@ def index(tmp_path_factory: pytest.TempPathFactory) -> Path:
     lines = write_lines(folder / "rows.jsonl", ROWS)
     done = run_clew("index", lines, "--index", folder / "index", "--encoder", "none")
     assert done.code == 0, done
+    reader = clew.open(folder / "index").context.own_weights_folder("reader")
+    shutil.copytree(READER_FOLDER, reader)
+    manifest = json.loads((reader / MANIFEST_FILE).read_text(encoding="utf-8"))
+    manifest["calibration"]["line"] = manifest["calibration"]["threshold"]  # whatever it answers is asserted
+    (reader / MANIFEST_FILE).write_text(json.dumps(manifest), encoding="utf-8")
     return folder / "index"
 
 
@@ -29,10 +37,11 @@ def talk(index: Path, *lines: str, options: tuple[str, ...] = ()) -> Outcome:
 
 
 def test_follow_ups_are_made_whole_and_shown(index: Path) -> None:
-    script = ("Where was Colin Archer born?", "", "and when did he die?", "why?")
+    script = ("Which man designed the Fram?", "", "Where was he born?", "and when did he die?", "why?")
     done = talk(index, *script)
     assert done.code == 0
     assert done.err.splitlines() == ["note: 'why?' says too little to go on from the question before: ask in full"]
+    assert "Understood as: Where was Colin Archer born?\n" in done.out
     assert "Understood as: When did Colin Archer die?" in done.out
     assert done.out.count("no language model was used") == 1
 

@@ -22,6 +22,8 @@ from clew.models.reader.reader import Reading
 from clew.text.normalization import name_key, token_keys
 from clew.types import Evidence
 
+WEIGHED = 3
+"""Answers of the reader of which the calibration chooses."""
 _SMALLEST = 1e-4
 
 
@@ -43,15 +45,15 @@ class Signals(NamedTuple):
     asks_person: float
     asks_place: float
     compares: float  # 1 for "A or B"
-    rank: float  # position of the answer's passage; this and what follows is 0 for yes and no
-    named: float  # 1 where the question names the passage's title
-    linked: float  # 1 where another passage names it
-    title: float  # 1 where the answer is the title
-    repeated: float  # logarithm of the number of times that the passages have its words
-    opens: float  # 1 where it stands in the first sentence of its passage
-    in_chain: float  # 1 where a chain of the search has its sentence
-    in_best_chain: float  # 1 where the best one has
-    ends_chain: float  # 1 where it ends the chain
+    rank: float = 0.0  # position of the answer's passage; yes and no have no place
+    named: float = 0.0  # 1 where the question names the passage's title
+    linked: float = 0.0  # 1 where another passage names it
+    title: float = 0.0  # 1 where the answer is the title
+    repeated: float = 0.0  # logarithm of the number of times that the passages have its words
+    opens: float = 0.0  # 1 where it stands in the first sentence of its passage
+    in_chain: float = 0.0  # 1 where a chain of the search has its sentence
+    in_best_chain: float = 0.0  # 1 where the best one has
+    ends_chain: float = 0.0  # 1 where it ends the chain
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,54 +86,63 @@ class Confidence:
 
 
 def read_signals(
-    analysis: QuestionAnalysis, evidence: Evidence, reading: Reading, spans: Sequence[ReadSpan], at: int, missing: int
-) -> Signals:
-    """Return the signals of one of some spans, the best first, of which the evidence has the passages."""
-    span, others = spans[at], [one.probability for number, one in enumerate(spans) if number != at]
+    analysis: QuestionAnalysis, evidence: Evidence, reading: Reading, spans: Sequence[ReadSpan], missing: int
+) -> list[Signals]:
+    """Return the signals of the first `WEIGHED` of some spans, the best first, of whose passages the evidence is.
+
+    `missing` names of the question are in no passage.
+    """
     question_type = analysis.query.question_type
-    own = [s for s in analysis.sentences if span.text in s.text] if span.is_text else []
     known = {word for sentence in analysis.sentences for word in sentence.stem_set}
-    weights = analysis.query.weights
-    form = "number" if not any(map(str.isalpha, span.text)) else "date"
-    values = (
-        _logit(span.probability),
-        span.probability - max(others, default=0.0),
-        _logit(reading.none),
-        max(0.0, 1 - span.probability - reading.none),
-        sum(weight for word, weight in weights.items() if word in known),
-        max((analysis.query.overlap(sentence) for sentence in own), default=0.0),
-        float(missing > 0),
-        float(span.is_text and not can_answer(span.text, form, question_type)),
-        math.log(1 + len(token_keys(span.text))),
-        float(not span.is_text),
-        *(float(question_type.kind == kind) for kind in ("date", "number", "person", "place")),
-        float(bool(question_type.options)),
-        *(_describe_place(analysis, evidence, span) if span.is_text else (0.0,) * 9),
-    )
-    return Signals._make(values)
+    coverage = sum(weight for word, weight in analysis.query.weights.items() if word in known)
+    best = [span.probability for span in spans[:2]]
+    found = []
+    for at, span in enumerate(spans[:WEIGHED]):
+        others = best[1:] if at == 0 else best[:1]
+        own = [s for s in analysis.sentences if span.text in s.text] if span.is_text else []
+        form = "number" if not any(map(str.isalpha, span.text)) else "date"
+        signals = Signals(
+            best=_logit(span.probability),
+            lead=span.probability - max(others, default=0.0),
+            none=_logit(reading.none),
+            rest=max(0.0, 1 - span.probability - reading.none),
+            coverage=coverage,
+            nearness=max((analysis.query.overlap(sentence) for sentence in own), default=0.0),
+            missing=float(missing > 0),
+            unfit=float(span.is_text and not can_answer(span.text, form, question_type)),
+            length=math.log(1 + len(token_keys(span.text))),
+            verdict=float(not span.is_text),
+            asks_date=float(question_type.kind == "date"),
+            asks_number=float(question_type.kind == "number"),
+            asks_person=float(question_type.kind == "person"),
+            asks_place=float(question_type.kind == "place"),
+            compares=float(bool(question_type.options)),
+        )
+        found.append(signals._replace(**_describe_place(analysis, evidence, span)) if span.is_text else signals)
+    return found
 
 
-def _describe_place(analysis: QuestionAnalysis, evidence: Evidence, span: ReadSpan) -> tuple[float, ...]:
+def _describe_place(analysis: QuestionAnalysis, evidence: Evidence, span: ReadSpan) -> dict[str, float]:
     """Return the signals of the place of a span, from `rank` on."""
     passages = [scored.item for scored in evidence.passages]
-    passage, title = passages[span.source], passages[span.source].title
-    title_key = name_key(title)
+    passage = passages[span.source]
+    title = name_key(passage.title)
     sentences = [one for one in analysis.sentences if one.passage.id == passage.id]
     own = [one for one in sentences if one.start < span.end and span.start < one.end]
     chains = [scored.item.sentences for scored in evidence.chains]
-    holding = [any(one.is_part_of(quote) for one in own for quote in quotes) for quotes in chains]
-    chain = holding.index(True) if True in holding else -1
-    return (
-        float(span.source),
-        float(bool(title_key) and f" {title_key} " in f" {analysis.query.text_key} "),
-        float(bool(title) and any(title in one.text for one in passages if one is not passage)),
-        float(name_key(span.text) == title_key),
-        math.log(1 + sum(one.text.count(span.text) for one in passages)),
-        float(bool(own) and own[0].start == min(one.start for one in sentences)),
-        float(chain >= 0),
-        float(chain == 0),
-        float(chain >= 0 and any(one.is_part_of(chains[chain][-1]) for one in own)),
-    )
+    numbers = [at for at, quotes in enumerate(chains) if any(s.is_part_of(quote) for s in own for quote in quotes)]
+    others = [one.text for one in passages if one is not passage]
+    return {
+        "rank": float(span.source),
+        "named": float(bool(title) and f" {title} " in f" {analysis.query.text_key} "),
+        "linked": float(bool(title) and any(passage.title in text for text in others)),
+        "title": float(name_key(span.text) == title),
+        "repeated": math.log(1 + sum(one.text.count(span.text) for one in passages)),
+        "opens": float(bool(own) and own[0].start == sentences[0].start),
+        "in_chain": float(bool(numbers)),
+        "in_best_chain": float(0 in numbers),
+        "ends_chain": float(bool(numbers) and any(s.is_part_of(chains[numbers[0]][-1]) for s in own)),
+    }
 
 
 def _logit(probability: float) -> float:

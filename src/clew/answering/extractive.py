@@ -41,8 +41,6 @@ MAX_CANDIDATES = 10
 _DATES = re.compile(r"(?P<first>[^–—]*\d{3,4}[^–—]*?)\s*[–—]\s*(?P<last>[^–—]*\d{3,4})")
 READ_PASSAGES = 5
 """Passages that the reader sees, the best ones."""
-WEIGHED = 3
-"""Answers of the reader of which the calibration chooses."""
 
 
 class ReadsAnswers(Protocol):
@@ -123,7 +121,8 @@ class ExtractiveAnswerer:
         if analysis is None or not analysis.query.language.is_english or decide(analysis) is not None:
             return []
         reading, spans = read_spans(self._reader, analysis, evidence)
-        return weigh_spans(analysis, evidence, reading, spans, len(missing_names(analysis.query, evidence)))
+        missing = len(missing_names(analysis.query, evidence))
+        return list(zip(spans, read_signals(analysis, evidence, reading, spans, missing), strict=False))
 
     def _answer_by_reading(
         self,
@@ -134,11 +133,12 @@ class ExtractiveAnswerer:
     ) -> Answer:
         """Return the likeliest of the reader's best answers, asserted where its probability reaches the line."""
         reading, spans = read_spans(self._reader, analysis, evidence)
-        weighed = weigh_spans(analysis, evidence, reading, spans, missing)
-        if not weighed:
+        if not spans:
             return _withhold(analysis, evidence, (*notes, UNLIKELY_NOTE))
-        span, signals = max(weighed, key=lambda one: self._confidence.probability(one[1]))
-        probability = self._confidence.probability(signals)
+        signals = read_signals(analysis, evidence, reading, spans, missing)
+        probabilities = [self._confidence.probability(one) for one in signals]
+        probability = max(probabilities)
+        span = spans[probabilities.index(probability)]
         shown = f" (probability {probability:.2f}"
         if probability < self._confidence.threshold:
             return _withhold(analysis, evidence, (*notes, f"{UNLIKELY_NOTE}{shown} for {span.text!r})"))
@@ -146,15 +146,6 @@ class ExtractiveAnswerer:
         quotes = _quote(_sentences_behind(span, analysis, evidence))
         notes += (f"{READ_NOTE if is_sure else UNSURE_NOTE}{shown})", _describe_window(reading, span, evidence))
         return Answer(span.text, quotes, _list_candidates([span, *spans]), evidence, weak=not is_sure, notes=notes)
-
-
-def weigh_spans(
-    analysis: QuestionAnalysis, evidence: Evidence, reading: Reading, spans: Sequence[ReadSpan], missing: int
-) -> list[tuple[ReadSpan, Signals]]:
-    """Return the best of a reader's answers with their signals."""
-    return [
-        (span, read_signals(analysis, evidence, reading, spans, at, missing)) for at, span in enumerate(spans[:WEIGHED])
-    ]
 
 
 def decide(analysis: QuestionAnalysis) -> Verdict | None:

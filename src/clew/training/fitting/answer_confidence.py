@@ -17,7 +17,7 @@ from clew.models.reader.reader import Reader
 from clew.text.answer_metrics import exact_match
 from clew.types import Evidence
 
-RIGHT_OF_ASSERTED = 0.85
+RIGHT_OF_ASSERTED = 0.88
 """Share of the asserted answers that are to be right."""
 LOST = 0.01
 """Share of the right answers that may be withheld."""

@@ -1,13 +1,14 @@
 """Training of the reader of answers on questions with their texts, and on questions that an index is searched for.
 
-Held out are the questions on a tenth of the titles, and 15 in 100 of those on an index; they choose the epoch, as do
-the questions of the validation. Those on an index calibrate the probabilities, too.
+Held out are the questions on a tenth of the titles, and 15 in 100 of those on an index; they choose the epoch and
+calibrate the probabilities, as do the questions of the validation.
 """
 
 import json
+import random
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -45,7 +46,7 @@ from clew.training.hyperparameters import ReaderRecipe, TrainingResult
 from clew.training.int8_export import read_parameters, reader_model
 from clew.training.loop import SINGLE_PROCESS, train
 from clew.training.objectives.reading import MeasuredQuestion, Reading, Source
-from clew.types import Progress, Question
+from clew.types import Evidence, Passage, Progress, Question, Scored
 
 _MEASURED = 300  # held-out questions on single texts that are measured
 _WITHOUT_GOLD_EVERY = 4  # every so many questions calibrate without their gold passages, too
@@ -107,7 +108,7 @@ def train_reader(
     objective = Reading(sources, distractors, maker, measured, recipe.batch)
     result = train(model, objective, recipe.loop, run, progress, group, recipe.dtype)
     about = {"recipe": asdict(recipe), "figures": {name: round(v, 2) for name, v in result.figures.items()}}
-    cases = list(_calibration(data, progress))
+    cases = [*_calibration(data, progress), *_single_texts(some, distractors, recipe.loop.seed)]
     save_reader(out, model, config, open_tokenizer(start), about, _calibration_of(start), cases)
     discard(run)
     parameters = sum(value.numel() for value in model.parameters())
@@ -166,10 +167,33 @@ def _calibration(data: ReaderData, progress: Progress) -> Iterator[CalibrationCa
 
 
 def _ask_with_and_without(index: Index, question: Question, *, without: bool) -> Iterator[CalibrationCase]:
-    yield CalibrationCase(question.text, tuple(question.answers), index.search(question.text, SHOWN))
+    """Yield a question with what a search finds, and without its gold passages; each also without its chains.
+
+    Not every retriever gives chains, and what they say must not be all that is said for an answer.
+    """
+    found = [(tuple(question.answers), index.search(question.text, SHOWN))]
     if without:
-        evidence = remove_gold(index.search(question.text, FOUND), question.gold, SHOWN)
-        yield CalibrationCase(question.text, (), evidence)
+        found.append(((), remove_gold(index.search(question.text, FOUND), question.gold, SHOWN)))
+    for answers, evidence in found:
+        yield CalibrationCase(question.text, answers, evidence)
+        yield CalibrationCase(question.text, answers, replace(evidence, chains=()))
+
+
+def _single_texts(examples: Sequence[ReadingExample], distractors: Distractors, seed: int) -> Iterator[CalibrationCase]:
+    """Yield questions on single texts among others of the same words, in any order, some without the right text."""
+    chooser = random.Random(seed)
+    for number, one in enumerate(examples):
+        others = distractors.find_similar(one, 8)[: SHOWN - 1]
+        texts = [*one.gold, *others]
+        chooser.shuffle(texts)
+        yield CalibrationCase(one.question, one.answers, _as_evidence(texts))
+        if number % _WITHOUT_GOLD_EVERY == 0:
+            yield CalibrationCase(one.question, (), _as_evidence(others))
+
+
+def _as_evidence(texts: Sequence[ReaderText]) -> Evidence:
+    passages = [Passage(str(n), str(n), one.title, one.text, 0, len(one.text)) for n, one in enumerate(texts)]
+    return Evidence(tuple(Scored(passage, 1.0) for passage in passages))
 
 
 def save_reader(
