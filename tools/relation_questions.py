@@ -9,6 +9,7 @@ of the questions that are held back for measuring state no fact here.
 """
 
 import argparse
+import calendar
 import gzip
 import json
 import random
@@ -20,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from clew.datasets.questions import load_questions
+from clew.store.atomic import atomic_file
 from clew.training.data.reader_examples import is_held_out_of_index
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "bench"))
@@ -27,16 +29,21 @@ from workbench import DATA
 
 DATE = r"(?:\d{1,2} [A-Z][a-z]+ \d{3,4}|[A-Z][a-z]+ \d{1,2}, \d{3,4})"
 NAME = r"(?:[A-Z][\w.'’-]+(?: (?:de |van |von |of |the |al-|del )?[A-Z][\w.'’-]*(?<!\.)){0,4})"
-PLACE = r"(?:[A-Z][\w.'’-]+(?:(?:, | |-)(?:of |de |upon )?[A-Z][\w'’-]+){0,4})"
+TITLED = (
+    rf"{NAME}(?:, (?:\d+\w\w )?(?:Duke|Count|Prince|Earl|King|Lord|Baron|Margrave|Viscount|Elector|Landgrave|Marquess|"
+    r"Emperor|Duchess|Countess|Princess|Queen)(?: of [A-Z][\w'’-]+)?(?: [A-Z][\w'’-]+)*)?"
+)
+PLACE = r"(?:[A-Z][\w'’-]+(?:(?:, | |-)(?:of |de |upon )?[A-Z][\w'’-]+){0,4})"
+MONTHS = frozenset(calendar.month_name[1:])
 STATED = {
-    "birth date": rf"^[^()]{{0,80}}\((?:[^()]{{0,60}}[ ;(])?(?:born )?(?:on )?({DATE})",
+    "birth date": rf"^[^()]{{0,80}}\((?:[^()–-]{{0,60}}?[ ;(])??(?:born )?(?:on )?({DATE})",
     "death date": rf"^[^()]{{0,80}}\([^()]{{4,90}}[–-] ?({DATE})",
     "birthplace": rf"\bborn (?:{DATE},? |on {DATE},? |\d{{4}} )?(?:in|at) ({PLACE})",
     "place of death": rf"\b(?:died|passed away)\b[^.]{{0,30}}? (?:in|at) ({PLACE})",
     "nationality": r"^[^.]{0,160}?\)? (?:was|is) an? (?:former )?([A-Z][a-z]+(?:[- ][A-Z][a-z]+)?)\b(?= [a-z])",
-    "father": rf"\b(?:son|daughter|child) of (?:[a-z]+ ){{0,3}}({NAME})",
-    "mother": rf"\b(?:son|daughter|child) of (?:[a-z]+ )?{NAME},? and (?:his [a-z ]{{0,20}}wife,? )?({NAME})",
-    "spouse": rf"\b(?:(?:wife|husband|widow|consort) of|married(?: to)?) (?:[a-z]+ ){{0,3}}({NAME})",
+    "father": rf"\b(?:son|daughter|child) of (?:[a-z]+ ){{0,3}}({TITLED})",
+    "mother": rf"\b(?:son|daughter|child) of (?:[a-z]+ )?{NAME},? and (?:his [a-z ]{{0,20}}wife,? )?({TITLED})",
+    "spouse": rf"\b(?:(?:wife|husband|widow|consort) of|married(?: to)?) (?:[a-z]+ ){{0,3}}({TITLED})",
     "school": rf"\b(?:graduated from|educated at|studied at|attended) (?:the )?({PLACE}(?: of [A-Z]\w+)?)",
     "award": r"\b(?:won|received|awarded|recipient of) (?:the|a|an) ((?:[A-Z][\w'’]+ ){1,4}"
     r"(?:Award|Prize|Medal|Order)s?(?: for (?:[A-Z]\w+ ?){1,4})?)",
@@ -122,12 +129,12 @@ _MARKS = ((r" ([,.;:!?)\]%])", r"\1"), (r"([(\[]) ", r"\1"), (r" ('s|n't)\b", r"
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """What a passage says about the thing in its title."""
+    """A relation that a passage states of the thing in its title, with its value."""
 
     relation: str
     title: str
     text: str
-    values: tuple[str, ...]
+    values: tuple[str, ...]  # forms of the value in the text
 
     @property
     def name(self) -> str:
@@ -170,7 +177,7 @@ def write_questions(path: Path, count: int, seed: int) -> None:
     annotated = Facts(read_annotated(DATA / "names/redocred.jsonl.gz"))
     makers = [(two_steps, stated), (two_steps, annotated), (one_step, stated), (one_step, annotated)]
     seen: set[str] = set()
-    with path.open("w", encoding="utf-8") as out:
+    with atomic_file(path) as temporary, temporary.open("w", encoding="utf-8") as out:
         while len(seen) < count:
             maker, facts = chooser.choices(makers, _SHARES)[0]
             record = maker(facts, chooser)
@@ -189,8 +196,21 @@ def read_passages(folder: Path) -> Iterator[Fact]:
                 continue
             title, text = record["title"], re.sub(r"(?<=\w)\( ?", " (", record["text"])
             for relation, pattern in STATED.items():
-                if (match := re.search(pattern, text)) and match.group(1) not in title:
-                    yield Fact(relation, title, text, (match.group(1).rstrip(" .,'’-"),))
+                match = re.search(pattern, text)
+                value = match.group(1).rstrip(" .,'’-") if match else ""
+                if is_whole(relation, value) and value not in title:
+                    yield Fact(relation, title, text, (value,))
+
+
+def is_whole(relation: str, value: str) -> bool:
+    """Return whether the words of a form can be a value, not a part of one or another word with a capital."""
+    words = value.split()
+    if not words or relation.endswith("date"):
+        return bool(words)
+    is_cut = (
+        words[0] in MONTHS or "- " in value or words[-1] == "St" or re.fullmatch("[A-HJ-UW-Z]", words[-1]) is not None
+    )
+    return not is_cut and (relation not in PERSONS or len(words) > 1)
 
 
 def read_annotated(path: Path) -> Iterator[Fact]:
@@ -206,12 +226,8 @@ def read_annotated(path: Path) -> Iterator[Fact]:
                     values.setdefault(WIKIDATA[relation], []).append(tail)
             for relation, found in values.items():
                 if len(found) == 1:
-                    yield Fact(
-                        relation,
-                        record["title"],
-                        text,
-                        tuple(dict.fromkeys([tidy(found[0]), *names.get(found[0], [])])),
-                    )
+                    forms = dict.fromkeys([tidy(found[0]), *names.get(found[0], [])])
+                    yield Fact(relation, record["title"], text, tuple(forms))
 
 
 def tidy(text: str) -> str:
@@ -229,39 +245,43 @@ def one_step(facts: Facts, chooser: random.Random) -> dict[str, Any] | None:
 
 
 def two_steps(facts: Facts, chooser: random.Random) -> dict[str, Any] | None:
-    """Return a question whose first step leads to the person that the second asks about."""
+    """Return a question whose first step leads to the person of the second; None where the two do not fit."""
     first = facts.draw(chooser, lambda relation: relation in PERSONS)
-    last = {"father": " he ", "mother": " she "}.get(first.relation, "")
-    about = facts.by_name.get(first.values[0], [])
-    if about:
+    if about := facts.by_name.get(first.values[0]):
         second = chooser.choice(about)
     else:
         second = facts.draw(chooser, lambda relation: relation not in KIND)
         if not is_person(second) or len(second.name.split()) < 2 or first.values[0] in first.title:
             return None
-        text = re.sub(rf"(?<!\w){re.escape(first.values[0])}(?!\w)", second.name.replace("\\", ""), first.text)
-        surname = first.values[0].split()[-1]
-        first = replace(first, text=re.sub(rf"(?<!\w){re.escape(surname)}(?!\w)", second.name.split()[-1], text))
-    if (
-        second.title == first.title
-        or (last and last not in f" {second.text.lower()} ")
-        or second.values[0] in first.text
-    ):
+        first = exchange_person(first, second.name)
+    wanted = {"father": " he ", "mother": " she "}.get(first.relation, "")
+    if second.title == first.title or wanted not in f" {second.text.lower()} " or second.values[0] in first.text:
         return None
-    thing = print_title(first.title, chooser)
+    question = phrase_two_steps(first, second, print_title(first.title, chooser), chooser)
+    return finish(question, second, [first, second], facts, chooser)
+
+
+def exchange_person(fact: Fact, name: str) -> Fact:
+    """Return a fact whose passage has another name in the place of its value, and another surname for that alone."""
+    text = fact.text
+    for old, new in ((fact.values[0], name), (fact.values[0].split()[-1], name.split()[-1])):
+        text = re.sub(rf"(?<!\w){re.escape(old)}(?!\w)", lambda _, new=new: new, text)  # type: ignore[misc]
+    return replace(fact, text=text, values=(name,))
+
+
+def phrase_two_steps(first: Fact, second: Fact, thing: str, chooser: random.Random) -> str:
+    """Return a question for a relation of the person whom another relation of a thing leads to."""
     if (kin := KIN.get((first.relation, second.relation))) and chooser.random() < 0.8:
-        question = chooser.choice([f"Who is the {kin} of {thing}?", f"Who is {thing}'s {kin}?"])
-    elif first.relation in ("father", "mother", "spouse"):
+        return chooser.choice([f"Who is the {kin} of {thing}?", f"Who is {thing}'s {kin}?"])
+    if first.relation in ("father", "mother", "spouse"):
         word = first.relation
         if word == "spouse":
             word = "wife" if " she " in second.text.lower() else "husband"
-        question = ask(second.relation, chooser.choice([f"{thing}'s {word}", f"the {word} of {thing}"]), chooser)
-    else:
-        kind = chooser.choice(["", "the "]) + KIND[first.relation] if first.relation in KIND else ""
-        if "album" in first.text[:150]:
-            kind = kind.replace("song", "album")
-        question = ask(second.relation, f"the {first.relation} of {kind}{thing}", chooser)
-    return finish(question, second, [first, second], facts, chooser)
+        return ask(second.relation, chooser.choice([f"{thing}'s {word}", f"the {word} of {thing}"]), chooser)
+    kind = chooser.choice(["", "the "]) + KIND[first.relation] if first.relation in KIND else ""
+    if "album" in first.text[:150]:
+        kind = kind.replace("song", "album")
+    return ask(second.relation, f"the {first.relation} of {kind}{thing}", chooser)
 
 
 def ask(relation: str, thing: str, chooser: random.Random) -> str:
@@ -279,9 +299,8 @@ def print_title(title: str, chooser: random.Random) -> str:
 
 def is_person(fact: Fact) -> bool:
     """Return whether a passage is about a person, by what it says first."""
-    return bool(re.search(r"^[^()]{0,80}\([^()]*\d{4}", fact.text)) and bool(
-        re.search(r"\b(?:he|she|his|her)\b", fact.text, re.I)
-    )
+    has_life_dates = re.search(r"^[^()]{0,80}\([^()]*\d{4}", fact.text) is not None
+    return has_life_dates and re.search(r"\b(?:he|she|his|her)\b", fact.text, re.I) is not None
 
 
 def finish(question: str, fact: Fact, gold: Sequence[Fact], facts: Facts, chooser: random.Random) -> dict[str, Any]:

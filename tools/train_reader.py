@@ -30,6 +30,7 @@ DRAWN = {
 }  # fmt: skip
 """Questions that an epoch draws of each file; those over several passages teach most and are drawn whole."""
 COMBINED, RELATIONS = 400, 4000
+"""Questions that are made for an epoch: of two of the others, and of relations."""
 LEARNED = {"hotpotqa": "train.jsonl", "2wiki-train": "train.jsonl", "musique": "train.jsonl"}
 VALIDATED = {"hotpotqa": "dev.jsonl", "musique-dev": "dev.jsonl"}
 
@@ -47,9 +48,10 @@ def main() -> None:
     arguments = parser.parse_args()
     share = 100 if arguments.tiny else 1
     files = [QuestionFile(DATA / "qa" / f"{name}.jsonl.gz", count // share) for name, count in DRAWN.items()]
-    relations = WORK / "relations.jsonl"
+    count = arguments.epochs * RELATIONS // share
+    relations = WORK / f"relations-{count}-{arguments.seed}.jsonl"
     if not relations.exists():
-        write_questions(relations, arguments.epochs * RELATIONS // share, arguments.seed)
+        write_questions(relations, count, arguments.seed)
     files.append(QuestionFile(relations, RELATIONS // share))
     data = ReaderData(
         files,
