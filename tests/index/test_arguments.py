@@ -10,7 +10,7 @@ from clew.answering.extractive import ExtractiveAnswerer
 from clew.errors import InputError
 from clew.index import Index
 from clew.retrievers.registry import RETRIEVERS
-from clew.types import Document, Triple
+from clew.types import Document
 from tests.small_index import make_index
 
 NUMBERED = [Document(str(number), f"Document {number}", f"The text of document {number}.") for number in range(1, 4)]
@@ -156,13 +156,6 @@ def test_an_error_names_the_argument_and_its_value(numbered: Index) -> None:
         numbered.add(5)  # type: ignore[arg-type]
     with pytest.raises(InputError, match=r"^workers is 0: give at least 1"):
         numbered.add([Document("a", "t", "x")], workers=0)
-
-
-@pytest.mark.parametrize("triples", ["abc", 5, None, ["abc"], [("a", "b", "c")]], ids=str)
-def test_what_is_no_triple_has_no_aliases(numbered: Index, triples: Any) -> None:
-    with pytest.raises(InputError, match=r"^triples is .*; give a list of Triple$"):
-        numbered.describe_aliases(triples)
-    assert numbered.describe_aliases([Triple("a", "b", "c")]) == ()
 
 
 def test_what_is_no_evidence_is_not_finished(numbered: Index) -> None:

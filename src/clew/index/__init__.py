@@ -22,7 +22,7 @@ from clew.plugins.arguments import check_count, check_string, check_strings, des
 from clew.plugins.records import SettingsRecord, record_label
 from clew.protocols import Answerer, Encoder, Extractor, Retriever, TopicRetriever
 from clew.query.entity_linker import LinkerSettings
-from clew.query.evidence_gate import check_evidence, describe_aliases, drop_hidden_ties, note_aliases
+from clew.query.evidence_gate import check_evidence, drop_hidden_ties
 from clew.retrievers.object_retriever import accept_retriever
 from clew.retrievers.registry import (
     default_retriever,
@@ -36,7 +36,7 @@ from clew.settings import Settings, load_settings
 from clew.store.location import locate, reply_cache_path
 from clew.store.passage_table import PassageTable
 from clew.store.writer_lock import writer_lock
-from clew.types import AUTO_RETRIEVER, Answer, Evidence, Filter, Progress, Triple, ignore_progress
+from clew.types import AUTO_RETRIEVER, Answer, Evidence, Filter, Progress, ignore_progress
 
 if TYPE_CHECKING:
     from clew.answering.selection import ModelSpec
@@ -155,7 +155,7 @@ class Index(CorrectableIndex, ReadableIndex):
         return [self.finish(one, where) for one in self.retriever(retriever).retrieve(questions, k, where)]
 
     def finish(self, evidence: Evidence, where: Filter | None, within: Filter | None = None) -> Evidence:
-        """Return what a retriever found with notes on aliases; `search` does this by itself.
+        """Return what a retriever found, checked against the filter; `search` does this by itself.
 
         Where the filter allows no passage, that is the only note. `within` is the filter of what the caller may see at
         all, which `where` includes: nothing else is counted.
@@ -173,13 +173,7 @@ class Index(CorrectableIndex, ReadableIndex):
                 return replace(evidence, notes=(note,))
         elif self.selection is not None and not len(scope):
             return replace(evidence, notes=("no passage meets the filter",))
-        return note_aliases(self.table, evidence)
-
-    def describe_aliases(self, triples: Sequence[Triple]) -> tuple[str, ...]:
-        """Return notes, ten at most, on ends of triples that a passage which states them writes as an alias."""
-        if not isinstance(triples, Sequence) or not all(isinstance(triple, Triple) for triple in triples):
-            raise InputError(f"triples is {describe_value(triples)}; give a list of Triple")
-        return describe_aliases(self.table, triples)
+        return evidence
 
     def ask(
         self,

@@ -3,7 +3,7 @@
 Notes on names in evidence that a passage writes as an alias of its document.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import replace
 from itertools import pairwise
 
@@ -11,7 +11,6 @@ from clew.arrays import BoolArray
 from clew.graph.snapshot.snapshot import Snapshot
 from clew.graph.snapshot.spellings import are_tied, writes_name
 from clew.query.scope import Scope
-from clew.store.passage_table import PassageTable
 from clew.text.normalization import key_hash, name_key
 from clew.types import Evidence, Filter, Path, Triple
 
@@ -88,26 +87,3 @@ def _check_known(name: str, scope: Scope, allowed: BoolArray) -> None:
     if position < len(snapshot.passage_ids) and snapshot.passage_ids[position] == name and allowed[position]:
         return
     raise RuntimeError("the retriever shows a name that no allowed passage writes; please report this")
-
-
-_MAX_NOTES = 10
-
-
-def note_aliases(table: PassageTable, evidence: Evidence) -> Evidence:
-    """Return evidence with the notes of `describe_aliases` on the triples of its paths."""
-    notes = describe_aliases(table, [triple for path in evidence.paths for triple in path.item])
-    return replace(evidence, notes=(*evidence.notes, *notes)) if notes else evidence
-
-
-def describe_aliases(table: PassageTable, triples: Sequence[Triple]) -> tuple[str, ...]:
-    """Return notes, ten at most, on ends of triples that a passage which states them writes as an alias."""
-    written = table.read_aliases(sorted({passage for triple in triples for passage in triple.passages}))
-    notes = [
-        f"{passage} writes {end} as {name}"
-        for triple in triples
-        for passage in triple.passages
-        for end in triple.entities
-        for name, full in written.get(passage, ())
-        if name_key(full) == name_key(end)
-    ]
-    return tuple(dict.fromkeys(notes))[:_MAX_NOTES]

@@ -17,7 +17,7 @@ from clew.store.integrity import INTEGRITY_COLUMNS, check_rows, settings_from_sc
 from clew.store.kg_shards import SHARD_EXTRACTOR, is_shard
 from clew.store.location import Location
 from clew.store.row_seal import check_rows_sealed, compute_seal, stored_seal
-from clew.store.schema import has_aliases, has_sentence_vectors, read_extractions
+from clew.store.schema import has_sentence_vectors
 from clew.store.segment_files import FragmentState
 from clew.store.writer_lock import pin
 
@@ -136,17 +136,6 @@ class PassageVersion:
         """Return those of the ids that passages have which are parts of a document of another id."""
         rows = self._read(["id"], f"{in_predicate('id', ids)} AND id != document_id" if ids else "false")
         return set(rows["id"].to_pylist())
-
-    def read_aliases(self, ids: Sequence[str]) -> dict[str, tuple[tuple[str, str], ...]]:
-        """Return for those of the passages that have aliases each name as it writes it, with the full name."""
-        if not ids or not has_aliases(self.settings):
-            return {}
-        rows = self._read(["id", "mentions", "triples"], in_predicate("id", ids))
-        return {
-            id_: extraction.aliases
-            for id_, extraction in zip(rows["id"].to_pylist(), read_extractions(rows), strict=True)
-            if extraction.aliases
-        }
 
     def _read(self, columns: Sequence[str] | None, condition: str) -> pa.Table:
         names = [name for name in self._dataset.schema.names if name not in INTEGRITY_COLUMNS]

@@ -1,6 +1,6 @@
 """`clew explain`: the walks that raise the score of an entity or passage, as text, JSON, SVG or HTML."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -99,7 +99,7 @@ def _explain(question: str, location: str, target: str, options: ExplainOptions)
             raise InputError("this index has no passages, which gfm ranks: add documents with `clew index`")
         if not isinstance(retriever, GFMRetriever):
             raise InputError(f"--retriever is {name!r}; wanted gfm, the one that clew explain explains")
-        explanation = explain_target(
+        return explain_target(
             retriever,
             question,
             target,
@@ -108,5 +108,3 @@ def _explain(question: str, location: str, target: str, options: ExplainOptions)
             loops=options.loops,
             where=where,
         )
-        notes = opened.describe_aliases([edge.triple for walk in explanation.walks for edge in walk.edges])
-        return replace(explanation, notes=(*explanation.notes, *notes))
