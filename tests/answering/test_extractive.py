@@ -1,6 +1,7 @@
 """The extractive answerer: what a reader finds is quoted exactly, never invented, asserted only where it is likely."""
 
 import itertools
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -63,10 +64,11 @@ class FixedReader:
     found: tuple[tuple[str, float], ...]
     threshold: float = 0.2
     line: float = 0.8
+    further: tuple[tuple[str, float], ...] = ()  # weights of other signals
 
     @property
     def manifest(self) -> dict[str, Any]:
-        weights = dict.fromkeys((*Signals._fields, "bias"), 0.0) | {"best": 1.0}
+        weights = dict.fromkeys((*Signals._fields, "bias"), 0.0) | {"best": 1.0} | dict(self.further)
         return {"calibration": {"weights": weights, "threshold": self.threshold, "line": self.line}}
 
     def read(self, question: str, texts: Sequence[str | ReaderText]) -> Reading:
@@ -247,6 +249,36 @@ def chained(*quotes: tuple[int, str]) -> Evidence:
     found = passages(("Polar Fox", SHIP), ("Ragna Holm", CAPTAIN), ("Otto Lind", BAKER), shift=100)
     chain = SentenceChain(tuple(cite(found[number], quote) for number, quote in quotes), ("x",) * (len(quotes) - 1))
     return Evidence(tuple(Scored(p, 1.0) for p in found), chains=(Scored(chain, 1.0),))
+
+
+FIRST_SENTENCE = "The Polar Fox is a wooden ship built in 1911 in Tromso."
+BORN = "Ragna Holm was a Norwegian captain born in Bergen on 3 May 1880."
+BERGEN_CHAINED = chained((0, FIRST_SENTENCE), (1, BORN))
+FOUND = (("Malmo", 0.5), ("Bergen", 0.3), ("Tromso", 0.1), ("14", 0.1))
+
+
+@pytest.mark.parametrize(
+    ("weights", "text"),
+    [
+        ({}, "Malmo"),
+        ({"in_best_chain": 3.0}, "Bergen"),
+        ({"in_chain": 3.0, "rank": -3.0}, "Tromso"),
+        ({"ends_chain": 3.0}, "Bergen"),
+        ({"linked": 3.0}, "Bergen"),
+        ({"rank": -9.0, "opens": -9.0}, "Tromso"),  # "14" stands in a later sentence of that passage, and is the fourth
+    ],
+)
+def test_the_calibration_chooses_among_the_best_three_by_where_they_stand(weights: dict[str, float], text: str) -> None:
+    reader = FixedReader(FOUND, 0.0, 1.0, tuple(weights.items()))
+    assert ExtractiveAnswerer(reader).answer_one(WHERE_BORN, BERGEN_CHAINED).text == text
+
+
+def test_signals_say_where_an_answer_stands() -> None:
+    found = (("Bergen", 0.5), ("Bergen Naval School", 0.2))
+    first, second = (s for _, s in ExtractiveAnswerer(FixedReader(found)).read_one(WHERE_BORN, BERGEN_CHAINED))
+    assert first[Signals._fields.index("rank") :] == (1.0, 0.0, 1.0, 0.0, math.log(3), 1.0, 1.0, 1.0, 1.0)
+    assert (second.opens, second.in_chain, second.in_best_chain, second.ends_chain) == (0.0, 0.0, 0.0, 0.0)
+    assert (first.lead, second.lead) == (pytest.approx(0.3), pytest.approx(-0.3))
 
 
 def test_the_chain_that_ends_in_the_answer_is_quoted_with_it() -> None:
