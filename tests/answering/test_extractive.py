@@ -278,7 +278,7 @@ def test_signals_say_where_an_answer_stands() -> None:
     first, second = (s for _, s in ExtractiveAnswerer(FixedReader(found)).read_one(WHERE_BORN, BERGEN_CHAINED))
     assert first[Signals._fields.index("rank") :] == (1.0, 0.0, 1.0, 0.0, math.log(3), 1.0, 1.0, 1.0, 1.0)
     assert (second.opens, second.in_chain, second.in_best_chain, second.ends_chain) == (0.0, 0.0, 0.0, 0.0)
-    assert (first.lead, second.lead) == (pytest.approx(0.3), pytest.approx(-0.3))
+    assert [first.lead, second.lead] == pytest.approx([0.3, -0.3])
 
 
 def test_the_chain_that_ends_in_the_answer_is_quoted_with_it() -> None:
