@@ -85,6 +85,7 @@ def test_a_sentence_with_a_doubt_decides_nothing_surely() -> None:
     [
         ("Who was born first, Ragna Holm or Otto Lind?", True),
         ("Who died first, Ragna Holm or Otto Lind?", True),
+        ("Who lived longer, Ragna Holm or Otto Lind?", True),
         ("Who retired first, Ragna Holm or Otto Lind?", False),
         ("Which was released first, Red Sea Film or Blue Sea Film?", True),
         ("Which was burned first, Red Sea Film or Blue Sea Film?", False),
@@ -147,6 +148,8 @@ def test_a_word_that_the_passages_lack_makes_no_no(question: str) -> None:
         ("Who died first, Ragna Holm or Otto Lind?", "Otto Lind"),
         ("Which film has the director born first, Red Sea Film or Blue Sea Film?", "Red Sea Film"),
         ("Which film came out first, Red Sea Film or Blue Sea Film?", "Blue Sea Film"),
+        ("Which film came out first, Red SEA film or Blue Sea Film?", "Blue Sea Film"),
+        ("Who lived longer, Otto Lind or Ragna Holm?", "Ragna Holm"),
         ("Who is a baker, Ragna Holm or Otto Lind?", "Otto Lind"),
     ],
 )

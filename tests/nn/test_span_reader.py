@@ -1,4 +1,4 @@
-"""The loss of a reader, against the sum over all places of an answer one by one."""
+"""The loss of a reader, against the sum over all spans of a sentence one by one."""
 
 import math
 
@@ -7,17 +7,22 @@ import torch
 
 from clew.nn.span_reader import span_loss
 
+LONGEST = 3
+
 
 def test_the_loss_sums_the_probabilities_of_all_places() -> None:
     torch.manual_seed(0)
     scores = torch.randn(2, 6, 2)
-    allowed = torch.tensor([[False, True, True, True, True, False], [True] * 6])
-    places = (((1, 2), (4, 4)), ((0, 5),))
-    begins = torch.tensor([[begin for begin, _ in own] + [-1] * (2 - len(own)) for own in places])
-    ends = torch.tensor([[end for _, end in own] + [-1] * (2 - len(own)) for own in places])
-    found = span_loss(scores, begins, ends, allowed).tolist()
+    sentences = torch.tensor([[-1, 0, 0, 0, 1, 1], [0, 0, 0, 0, 0, -1]])
+    places = (((1, 2), (4, 4)), ((1, 3),))
+    padded = torch.tensor([[*own, *[(-1, -1)] * (2 - len(own))] for own in places])
+    found = span_loss(scores, sentences, padded, LONGEST).tolist()
     for row, own in enumerate(places):
-        shares = torch.exp(scores[row]) * allowed[row][:, None]
-        shares = shares / shares.sum(0)
-        total = sum(float(shares[begin, 0] * shares[end, 1]) for begin, end in own)
+        spans = {
+            (first, last): math.exp(float(scores[row, first, 0] + scores[row, last, 1]))
+            for first in range(6)
+            for last in range(first, min(first + LONGEST, 6))
+            if sentences[row, first] == sentences[row, last] >= 0
+        }
+        total = sum(spans[place] for place in own) / sum(spans.values())
         assert found[row] == pytest.approx(-math.log(total), rel=1e-5)

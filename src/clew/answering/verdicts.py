@@ -11,7 +11,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from clew.answering.event_dates import DEATH, DEATH_WORDS, LIFE, find_compared_event, find_dated, find_event_year
+from clew.answering.event_dates import (
+    BIRTH,
+    DEATH,
+    DEATH_WORDS,
+    LIFE,
+    ComparedEvent,
+    find_compared_event,
+    find_dated,
+    find_event_year,
+)
 from clew.answering.question_types import (
     DENIAL,
     EARLIER,
@@ -36,6 +45,7 @@ _SAME_PLACE = re.compile(
 )
 _SAME_COUNTRY = re.compile(r"\b(?:same|share)\b[^?]*\b(?:nationality|country|citizenship)\b", re.IGNORECASE)
 _LATER = re.compile(r"\b(?:later|latest|younger|youngest|newer|newest|recently|last)\b", re.IGNORECASE)
+_LIFESPAN = re.compile(r"\blived? (?:the )?longe(?:r|st)\b|\blonger li(?:fe|ved)\b", re.IGNORECASE)
 _PREFIX = 4  # letters that a country and its adjective share: Norway, Norwegian
 MIN_PREDICATE_SHARE = 0.5
 """Least share of the predicate's words that the sentences about each of "both X and Y" have, for yes."""
@@ -165,7 +175,9 @@ def dates_are_of_event(question: str, options: Sequence[Candidate]) -> bool:
     dated = [option.sentences[0] for option in options]
     if any(DOUBT.search(sentence.text) for sentence in dated):
         return False
-    return len({option.score for option in options}) > 1 and all(find_event_year(event, s) is not None for s in dated)
+    if len({option.score for option in options}) < len(options):
+        return False
+    return _LIFESPAN.search(question) is not None or all(find_event_year(event, s) is not None for s in dated)
 
 
 def _differ_in_nationality(names: set[str], entities: Sequence[ComparedEntity], known: Sequence[set[str]]) -> bool:
@@ -210,39 +222,42 @@ def _place_prefixes(entity: ComparedEntity) -> set[str]:
 def decide_option(question: str, sentences: Sequence[Sentence]) -> list[Candidate]:
     """Return the two options of "X or Y" whose dates decide it, the right one first; [] where none do.
 
-    The text of an option is what a sentence of its passage has word for word; the score is the year, negative where the
-    earlier one is asked for. The first sentence of an option is the one with its date.
+    The text of an option is the title of its passage, which the question names in any case; the score is the year,
+    negative where the earlier one is asked for. The first sentence of an option is the one with its date.
     """
     entities = find_compared(question, sentences)
-    pair, later = _find_pair(question, entities), _LATER.search(question)
+    pair, later = _find_pair(question, entities), _LATER.search(question) is not None
     if not pair:
         return []
     if not compares_dates(question):
         return [] if QUANTITY_COMPARISON.search(question) else _rank_by_description(question, pair)
     if _names_role(question) and pair[0].about is pair[0].own and pair[1].about is pair[1].own and _is_work(pair):
         return []
-    predicate, event = _predicate(question, entities), find_compared_event(question)
-    dated = [
-        find_dated(event, entity.about) or _find_date(entity, predicate, death=event.kind == DEATH) for entity in pair
-    ]
-    held = [next((s for s in e.own if e.name in s.text), None) for e in pair]
+    dated: list[tuple[Sentence, int] | None]
+    if _LIFESPAN.search(question):
+        later, dated = True, [_find_lifespan(entity.about) for entity in pair]
+    else:
+        predicate, event = _predicate(question, entities), find_compared_event(question)
+        dated = [find_dated(event, one.about) or _find_date(one, predicate, death=event.kind == DEATH) for one in pair]
     candidates = []
-    for entity, date, holder in zip(pair, dated, held, strict=True):
-        if date is None or holder is None:
+    for entity, date in zip(pair, dated, strict=True):
+        if date is None:
             return []
-        score = float(date[1] if later else -date[1])
-        candidates.append(Candidate(entity.name, score, _proof(entity, date[0], holder)))
+        candidates.append(_make_candidate(entity, float(date[1] if later else -date[1]), date[0]))
     return sorted(candidates, key=lambda candidate: -candidate.score)
 
 
-def _proof(entity: ComparedEntity, decisive: Sentence, holder: Sentence) -> tuple[Sentence, ...]:
-    """Return the sentence that decides, then the one that has the entity's name where it is another."""
-    return (decisive,) if entity.name in decisive.text else (decisive, holder)
+def _make_candidate(entity: ComparedEntity, score: float, decisive: Sentence) -> Candidate:
+    """Return an option with the sentence that decides, then the one that has its name where it is another."""
+    name = strip_parentheses(entity.own[0].passage.title)
+    named = [sentence for sentence in (decisive, *entity.own) if name.lower() in sentence.text.lower()]
+    holder = named[0] if named else entity.own[0]
+    return Candidate(name, score, (decisive,) if holder is decisive else (decisive, holder))
 
 
 def compares_dates(question: str) -> bool:
-    """Whether "A or B" asks which is the earlier or the later one."""
-    return bool(_LATER.search(question) or EARLIER.search(question))
+    """Whether "A or B" asks which is the earlier or the later one, or which lived longer."""
+    return bool(_LATER.search(question) or EARLIER.search(question) or _LIFESPAN.search(question))
 
 
 def _rank_by_description(question: str, pair: Sequence[ComparedEntity]) -> list[Candidate]:
@@ -250,12 +265,9 @@ def _rank_by_description(question: str, pair: Sequence[ComparedEntity]) -> list[
     predicate = _predicate(question, pair)
     candidates = []
     for entity in pair:
-        holder = next((s for s in entity.own if entity.name in s.text), None)
         best = max(entity.own, key=lambda s: len(predicate & s.stem_set))
         score = len(predicate & {word for s in entity.own for word in s.stem_set}) / max(1, len(predicate))
-        if holder is None:
-            return []
-        candidates.append(Candidate(entity.name, score, _proof(entity, best, holder)))
+        candidates.append(_make_candidate(entity, float(score), best))
     if candidates[0].score == candidates[1].score:
         return []
     return sorted(candidates, key=lambda candidate: -candidate.score)
@@ -263,6 +275,15 @@ def _rank_by_description(question: str, pair: Sequence[ComparedEntity]) -> list[
 
 def _is_work(pair: Sequence[ComparedEntity]) -> bool:
     return all(any(word.startswith("direct") or word == "film" for word in e.own[0].stem_set) for e in pair)
+
+
+def _find_lifespan(sentences: Sequence[Sentence]) -> tuple[Sentence, int] | None:
+    """Return the first sentence that dates a birth and a death, and the years between them; None where none does."""
+    for sentence in sentences:
+        born, died = (find_event_year(ComparedEvent(kind, frozenset()), sentence) for kind in (BIRTH, DEATH))
+        if born is not None and died is not None:
+            return sentence, died - born
+    return None
 
 
 def _find_date(entity: ComparedEntity, predicate: set[str], *, death: bool) -> tuple[Sentence, int] | None:

@@ -48,16 +48,20 @@ def read_body(folder: Path) -> SpanReader:
     return reader
 
 
-def span_loss(scores: Tensor, begins: Tensor, ends: Tensor, allowed: Tensor) -> Tensor:
+def span_loss(scores: Tensor, sentences: Tensor, places: Tensor, longest: int) -> Tensor:
     """Return the negative log-likelihood (n,) of answers that stand in several places, summed over them.
 
     Args:
-        scores: (n, L, 2) of begins and ends.
-        begins: (n, P) positions of the first token of each place, -1 where there are fewer.
-        ends: (n, P) of the last token.
-        allowed: (n, L) whether a token can be of an answer.
+        scores: (n, L, 2) of begins and ends; the sum of two is the score of a span.
+        sentences: (n, L) the sentence of each token, -1 where it is of none; spans are of one sentence.
+        places: (n, P, 2) positions of the first and the last token of each place, -1 where there are fewer.
+        longest: tokens of the longest span.
     """
-    logs = scores.float().masked_fill(~allowed[..., None], -1e4).log_softmax(1)
-    begin = logs[..., 0].gather(1, begins.clamp(min=0))
-    end = logs[..., 1].gather(1, ends.clamp(min=0))
-    return -(begin + end).masked_fill(begins < 0, -torch.inf).logsumexp(1)
+    begins, ends = scores.float().unbind(-1)
+    spans = begins[:, :, None] + ends[:, None, :]
+    same = (sentences[:, :, None] == sentences[:, None, :]) & (sentences >= 0)[:, :, None]
+    spans = spans.masked_fill(~same.triu().tril(longest - 1), -1e4)
+    first, last = places.clamp(min=0).unbind(-1)
+    rows = torch.arange(len(spans), device=spans.device)[:, None]
+    own = spans[rows, first, last].masked_fill(places[..., 0] < 0, -torch.inf)
+    return spans.flatten(1).logsumexp(1) - own.logsumexp(1)

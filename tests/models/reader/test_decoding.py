@@ -24,13 +24,15 @@ def every_answer(scores: WindowScores, window: Window) -> dict[str, float]:
     kinds = np.exp(scores.kinds) / np.exp(scores.kinds).sum()
     found = {"yes": float(kinds[1]), "no": float(kinds[2])}
     allowed = [at for at, text in enumerate(window.text) if text >= 0]
-    totals = [sum(np.exp(scores.spans[at, side]) for at in allowed) for side in (0, 1)]
-    for first in allowed:
-        for last in allowed:
-            if first <= last < first + MAX_SPAN_TOKENS and window.sentence[first] == window.sentence[last]:
-                words = TEXTS[window.text[first]][window.starts[first] : window.ends[last]]
-                share = np.exp(scores.spans[first, 0]) * np.exp(scores.spans[last, 1]) / totals[0] / totals[1]
-                found[words] = found.get(words, 0.0) + float(share * kinds[0])
+    spans = {
+        (first, last): float(np.exp(scores.spans[first, 0] + scores.spans[last, 1]))
+        for first in allowed
+        for last in allowed
+        if first <= last < first + MAX_SPAN_TOKENS and window.sentence[first] == window.sentence[last]
+    }
+    for (first, last), value in spans.items():
+        words = TEXTS[window.text[first]][window.starts[first] : window.ends[last]]
+        found[words] = found.get(words, 0.0) + value / sum(spans.values()) * float(kinds[0])
     return found
 
 

@@ -4,7 +4,7 @@ import pytest
 from tokenizers import Tokenizer
 
 from clew.models.encoders.int8_minilm import BUNDLED_FOLDER
-from clew.models.reader.windows import ReaderText, WindowMaker
+from clew.models.reader.windows import ReaderText, WindowMaker, strip_links
 
 SHIP = ReaderText("Fram", "Fram is a ship. Colin Archer built her in Larvik. She sailed to the Arctic in 1893.")
 OTHER = ReaderText("", "It rained for days. Nobody wrote down why. " * 20)
@@ -56,3 +56,11 @@ def test_long_questions_titles_and_sentences_stay_within_the_window(tokenizer: T
     window = WindowMaker(tokenizer).make(words, [ReaderText(words, words), SHIP])
     assert len(window.ids) <= 448
     assert {-1, 0, 1} == set(window.text.tolist())
+
+
+def test_of_a_link_the_words_are_read(tokenizer: Tokenizer) -> None:
+    text = "She was built by [Colin Archer](colin-archer.md) in [Oslo](<oslo>), see [1] and f](x."
+    window = WindowMaker(tokenizer).make("Who?", [ReaderText("", text)])
+    read = " ".join(text[a:b] for a, b in zip(window.starts.tolist(), window.ends.tolist(), strict=True) if b)
+    assert read == "She was built by Colin Archer in Oslo , see [ 1 ] and f ] ( x ."
+    assert strip_links(text) == "She was built by Colin Archer in Oslo, see [1] and f](x."

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from clew.arrays import DoubleArray, FloatArray, LongArray
-from clew.models.reader.windows import Window
+from clew.models.reader.windows import Window, strip_links
 
 MAX_SPAN_TOKENS = 40
 _BEST = 20  # spans of a window that are looked at
@@ -16,7 +16,7 @@ _BEST = 20  # spans of a window that are looked at
 class WindowScores:
     """Scores of the network for a window."""
 
-    spans: FloatArray  # (L, 2) scores of begin and end
+    spans: FloatArray  # (L, 2) scores of begin and end; the sum of two is the score of a span
     kinds: FloatArray  # (4,) of the kinds span, yes, no and none
 
 
@@ -47,7 +47,7 @@ def best_spans(scores: WindowScores, window: Window, texts: Sequence[str]) -> li
         merged: dict[str, ReadSpan] = {}
         for begin, end, share in _likeliest_places(scores.spans, window.sentence):
             source, start, stop = int(window.text[begin]), int(window.starts[begin]), int(window.ends[end])
-            words = texts[source][start:stop]
+            words = strip_links(texts[source][start:stop])
             one = ReadSpan(words, share * float(kinds[0]), source, start, stop)
             key = " ".join(words.lower().split())
             first = merged.get(key, ReadSpan("", 0.0))
@@ -69,17 +69,12 @@ def _place(span: ReadSpan) -> tuple[int, int, int]:
 
 def _likeliest_places(scores: FloatArray, sentence: LongArray) -> list[tuple[int, int, float]]:
     """Return first and last token of the likeliest spans within one sentence each, with their probabilities."""
-    allowed = sentence >= 0
-    begin, end = (_softmax(np.where(allowed, scores[:, side], -np.inf)) for side in (0, 1))
-    begins, ends = (np.argsort(-side, kind="stable")[:_BEST] for side in (begin, end))
-    product = begin[begins][:, None] * end[ends][None, :]
-    distance = ends[None, :] - begins[:, None]
-    fits = (distance >= 0) & (distance < MAX_SPAN_TOKENS) & (sentence[begins][:, None] == sentence[ends][None, :])
-    product = np.where(fits, product, 0.0)
-    order = np.argsort(-product, axis=None, kind="stable")[:_BEST]
-    rows, columns = np.unravel_index(order, product.shape)
-    places = zip(begins[rows].tolist(), ends[columns].tolist(), product[rows, columns].tolist(), strict=True)
-    return [place for place in places if place[2] > 0]
+    distance = np.arange(len(sentence))[None, :] - np.arange(len(sentence))[:, None]
+    fits = (distance >= 0) & (distance < MAX_SPAN_TOKENS) & (sentence[:, None] == sentence) & (sentence >= 0)
+    first, last = np.nonzero(fits)
+    shares = _softmax(scores[first, 0] + scores[last, 1])
+    best = np.argsort(-shares, kind="stable")[:_BEST]
+    return list(zip(first[best].tolist(), last[best].tolist(), shares[best].tolist(), strict=True))
 
 
 def _softmax(scores: FloatArray) -> DoubleArray:

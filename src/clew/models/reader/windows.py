@@ -2,12 +2,13 @@
 
 A window is `[CLS] question [SEP] title : sentences [SEP] title : sentences [SEP] ...`, texts in the order given. What
 does not fit is left out by sentences: preferred ones stay first, then the first sentence of each text, then those that
-share rare words with the question.
+share rare words with the question. Of a link in Markdown the words are read, not its target.
 
 Source: own rules. Differs from the source: nothing.
 """
 
 import math
+import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -24,6 +25,7 @@ MAX_TOKENS = 448
 MAX_QUESTION_TOKENS, MAX_TITLE_TOKENS = 96, 24
 _MAX_SENTENCE_TOKENS = 160  # of a longer sentence the rest is a sentence of its own
 _MAX_CHARACTERS = 20_000  # of a text that are looked at
+_LINK_MARKS = re.compile(r"\[(?=[^\[\]\n]{1,200}\]\()|\]\([^()\n]{0,300}\)")
 _MAX_GAP = 2  # characters between the tokens of a stretch
 _FIRST_SENTENCE = 1.5  # what the first sentence of a text counts, in words that half the sentences have not
 
@@ -134,7 +136,11 @@ class WindowMaker:
     def _read_sentences(self, at: int, text: ReaderText) -> list[_Sentence]:
         content = text.text[:_MAX_CHARACTERS]
         encoding = self._tokenizer.encode(content, add_special_tokens=False)
-        ids, offsets = encoding.ids, np.array(encoding.offsets, dtype=np.int64).reshape(-1, 2)
+        ids, offsets = np.array(encoding.ids), np.array(encoding.offsets, dtype=np.int64).reshape(-1, 2)
+        for mark in _LINK_MARKS.finditer(content):
+            first, last = np.searchsorted(offsets[:, 0], mark.span()).tolist()
+            ids[first:last] = -1
+        ids, offsets = ids[ids >= 0].tolist(), offsets[ids >= 0]
         found: list[_Sentence] = []
         for start, end in sentence_spans(content):
             first, last = np.searchsorted(offsets[:, 0], (start, end)).tolist()
@@ -144,6 +150,11 @@ class WindowMaker:
                 starts, ends = offsets[part].T.tolist()
                 found.append(_Sentence(at, ids[part], starts, ends, not found, is_preferred))
         return found
+
+
+def strip_links(text: str) -> str:
+    """Return a text without the marks and the targets of its links in Markdown."""
+    return _LINK_MARKS.sub("", text)
 
 
 def evidence_texts(evidence: Evidence) -> list[ReaderText]:

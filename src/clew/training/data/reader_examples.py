@@ -18,6 +18,7 @@ from clew.arrays import LongArray
 from clew.datasets.questions import Record, load_questions, read_records
 from clew.errors import InputError
 from clew.index import Index
+from clew.models.reader.decoding import MAX_SPAN_TOKENS
 from clew.models.reader.windows import ReaderText, Window, WindowMaker, evidence_texts
 from clew.text.bm25 import BM25Index
 from clew.text.normalization import fold, token_keys
@@ -270,10 +271,15 @@ def draw_window(
 
 
 def token_places(window: Window, at: int, example: ReadingExample, text: ReaderText) -> Iterator[tuple[int, int]]:
-    """Yield the first and last token of the places of an answer in the text at a position of a window."""
+    """Yield the first and last token of the places of an answer in the text at a position of a window.
+
+    Those that no reader can give are left out: over two sentences, or longer than its spans.
+    """
     tokens: LongArray = np.flatnonzero(window.text == at)
     starts, ends = window.starts[tokens], window.ends[tokens]
     for begin, end in find_places(example, text):
         inside = np.flatnonzero((starts < end) & (ends > begin))
         if len(inside) and starts[inside[0]] <= begin and ends[inside[-1]] >= end:
-            yield int(tokens[inside[0]]), int(tokens[inside[-1]])
+            first, last = int(tokens[inside[0]]), int(tokens[inside[-1]])
+            if window.sentence[first] == window.sentence[last] and last - first < MAX_SPAN_TOKENS:
+                yield first, last

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from clew.models.reader.decoding import WindowScores, best_spans
+from clew.models.reader.decoding import MAX_SPAN_TOKENS, WindowScores, best_spans
 from clew.models.reader.windows import ReaderText, Window, WindowMaker
 from clew.nn.span_reader import KINDS, span_loss
 from clew.text.answer_metrics import exact_match, token_f1
@@ -90,7 +90,7 @@ class Reading:
     def loss(self, model: nn.Module, batch: list[LabelledWindow]) -> Tensor | None:
         """Return the mean of the losses of kinds, and of places where the answer is words of a text."""
         device = next(model.parameters()).device
-        ids, types, mask, allowed = stack_windows([one.window for one in batch], device)
+        ids, types, mask, sentences = stack_windows([one.window for one in batch], device)
         spans, kinds = model(ids, types, mask)
         wanted = torch.tensor([KINDS.index(one.kind) for one in batch], device=device)
         loss = nn.functional.cross_entropy(kinds.float(), wanted)
@@ -103,7 +103,7 @@ class Reading:
             own = torch.tensor(batch[row].places, dtype=torch.long)
             places[at, : len(own)] = own
         places = places.to(device)
-        return loss + span_loss(spans[rows], places[..., 0], places[..., 1], allowed[rows]).sum() / len(batch)
+        return loss + span_loss(spans[rows], sentences[rows], places, MAX_SPAN_TOKENS).sum() / len(batch)
 
     def validate(self, model: nn.Module) -> dict[str, float]:
         """Return the mean F1 over all sets, then exact match and F1 of each, in percent."""
@@ -139,11 +139,12 @@ def score_windows(model: nn.Module, windows: Sequence[Window]) -> list[WindowSco
 
 
 def stack_windows(windows: Sequence[Window], device: torch.device) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Return ids, types, the mask of tokens and that of tokens of texts (B, L) of windows, padded to the longest."""
+    """Return ids, types, the mask of tokens and their sentences (B, L) of windows, padded to the longest."""
     length = max(len(window.ids) for window in windows)
     arrays = np.zeros((4, len(windows), length), dtype=np.int64)
+    arrays[3] = -1
     for row, window in enumerate(windows):
         size = len(window.ids)
-        arrays[:, row, :size] = np.stack((window.ids, window.types, np.ones_like(window.ids), window.text >= 0))
-    ids, types, mask, allowed = torch.from_numpy(arrays).to(device)
-    return ids, types, mask, allowed.bool()
+        arrays[:, row, :size] = np.stack((window.ids, window.types, np.ones_like(window.ids), window.sentence))
+    ids, types, mask, sentences = torch.from_numpy(arrays).to(device)
+    return ids, types, mask, sentences
