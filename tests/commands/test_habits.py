@@ -81,9 +81,6 @@ class TestHelp:
         assert len(options) <= SHOWN_OPTIONS
         assert ("--help-all" in long.out) == (whole.out != long.out)
 
-    def test_of_an_unknown_command_names_a_similar_one(self) -> None:
-        check_refused(run_clew("serch"), "search")
-
     @pytest.mark.parametrize(
         ("arguments", "line"),
         [

@@ -2,7 +2,6 @@
 
 import json
 import shutil
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -110,24 +109,6 @@ def test_a_cross_encoder_of_a_folder(plain_folder: Path, tmp_path: Path) -> None
     check_refused(
         run_clew("search", QUESTION, *rerank[:-1], f"cross-encoder:{tmp_path / 'none'}"), "there is no folder"
     )
-
-
-@pytest.mark.parametrize(
-    ("given", "message"),
-    [
-        (("fused:rerank_depth=5",), "no rerank is given: give both"),
-        (("fused:rerank=g-rag", "--rerank", "none"), "fused:rerank=g-rag has a setting 'rerank' of its own"),
-        (
-            ("fused:rerank_depth=0", "--rerank", "g-rag"),
-            "rerank_depth is '0'; wanted a whole number of at least 1",
-        ),
-        (("fused", "--rerank", "llm:gpt"), "the reranker is 'llm:gpt'; wanted llm:PROVIDER:NAME"),
-        (("fused", "--rerank", ""), "no reranker is called ''; choose one of none, cross-encoder"),
-    ],
-    ids=str,
-)
-def test_settings_that_say_two_things(plain_folder: Path, given: Sequence[str], message: str) -> None:
-    check_refused(run_clew("search", QUESTION, "--index", plain_folder, "--retriever", *given), message)
 
 
 def test_an_index_without_vectors_is_told_which_rerankers_need_none(tmp_path: Path) -> None:

@@ -69,8 +69,9 @@ def test_its_own_name_opens_the_same_encoder(encoder: Encoder) -> None:
 
 
 def test_text_without_a_utf_8_form_is_refused(encoder: Encoder) -> None:
-    with pytest.raises(InputError, match="D800"):
-        encoder.encode(["good", "bad \ud800"])
+    for encode in (encoder.encode, encoder.encode_queries):
+        with pytest.raises(InputError, match="D800"):
+            encode(["good", "bad \ud800"])
 
 
 def test_fingerprints_tell_encoders_apart() -> None:

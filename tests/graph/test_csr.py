@@ -1,7 +1,6 @@
 """Adjacency and the walk graph against dictionaries of dictionaries."""
 
 from collections import defaultdict
-from random import Random
 
 import numpy as np
 import pytest
@@ -53,15 +52,6 @@ def test_transpose_swaps_rows_and_columns(entries: Entries) -> None:
     assert to_dictionary(transposed) == keep_heaviest([(column, row, weight) for row, column, weight in entries])
     restored = transposed.transpose(8)
     assert to_dictionary(restored) == to_dictionary(from_entries(entries))
-
-
-@given(ENTRIES, st.randoms())
-def test_the_order_of_the_pairs_does_not_matter(entries: Entries, random: Random) -> None:
-    shuffled = entries[:]
-    random.shuffle(shuffled)
-    one, other = from_entries(entries), from_entries(shuffled)
-    for part in ("indptr", "indices", "weights"):
-        assert getattr(one, part).tobytes() == getattr(other, part).tobytes()
 
 
 def test_rows_without_pairs() -> None:

@@ -8,7 +8,7 @@ import clew
 from clew.errors import InputError
 from clew.index import Index
 from clew.indexing.kg_import import clean_graph_name
-from clew.store.entity_decisions import SPLIT, EntityDecision, decision_from_json
+from clew.store.entity_decisions import SPLIT, EntityDecision
 from clew.store.inspection import verify
 from clew.types import Document
 from tests.small_index import make_index
@@ -284,28 +284,10 @@ def test_decisions_of_another_index_are_added_once(index: Index, tmp_path: Path)
     corrected(index)
     index.undo_entity_decision()
     other = make_index(tmp_path / "other", DOCUMENTS, "none")
-    copied = [decision_from_json(state.decision.to_json()) for state in index.entity_decisions]
-    assert copied == [state.decision for state in index.entity_decisions]
+    copied = [state.decision for state in index.entity_decisions]
     assert [d.action for d in other.add_entity_decisions(copied)] == ["merge", "split", "rename"]
     assert mentions(other) == mentions(index)
     assert other.add_entity_decisions(copied) == []
-
-
-@pytest.mark.parametrize(
-    "fields",
-    [
-        [],
-        {},
-        {"action": "merge", "names": ["one"], "new_name": "two"},
-        {"action": "rename", "names": ["one"]},
-        {"action": "split", "names": "one", "new_name": "two"},
-        {"action": "undo", "target": -1},
-        {"action": ["merge"], "names": ["a", "b"], "new_name": "c"},
-    ],
-)
-def test_json_of_another_form_is_refused(fields: object) -> None:
-    with pytest.raises(InputError, match="a decision is"):
-        decision_from_json(fields)
 
 
 def test_a_decision_says_what_it_does() -> None:

@@ -50,13 +50,6 @@ def test_scores_follow_the_formula_over_title_and_text(index: Index, question: s
     assert not evidence.notes
 
 
-def test_order_is_by_score_then_by_id(index: Index) -> None:
-    expected = formula("ship pole")
-    assert expected["a"] == expected["b"]
-    assert result_ids(search(index, "ship pole")) == sorted(expected, key=lambda name: (-expected[name], name))
-    assert result_ids(search(index, "ship pole", 1)) == result_ids(search(index, "ship pole"))[:1]
-
-
 def test_passages_without_a_shared_word_are_not_returned(index: Index) -> None:
     assert result_ids(search(index, "larvik")) == ["d"]
     evidence = search(index, "zeppelin over nowhere")

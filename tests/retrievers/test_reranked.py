@@ -6,11 +6,9 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clew.errors import InputError
 from clew.retrievers.reranked import RerankedRetriever, strictly_decreasing
 from clew.types import AgentStep, Evidence, Filter, Passage, Path, Scored, Triple, Usage
 from clew_lab.evaluation.multi_positive_metrics import compute_multi_positive_measures, rank_positives
@@ -122,11 +120,6 @@ def test_a_question_without_passages_stays_so() -> None:
     assert empty.notes == ("empty", "one had no mark")
     assert result_ids(full) == ["c", "b", "d"]
     assert retriever.retrieve([], 3) == []
-
-
-def test_k_below_one_is_refused() -> None:
-    with pytest.raises(InputError, match="k is 0"):
-        rerank("abc", 0)
 
 
 def test_the_fingerprint_is_that_of_both() -> None:

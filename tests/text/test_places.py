@@ -4,7 +4,7 @@ from clew import Document, Passage, Place, PlaceStart
 from clew.indexing.chunking import Chunker
 from clew.indexing.selected_snapshot import document_hash
 from clew.store.schema import canonical_json
-from clew.text.places import compared_metadata, cut_places, pack_metadata, read_filter_fields, unpack_metadata
+from clew.text.places import cut_places, pack_metadata, read_filter_fields, unpack_metadata
 
 TEXT = "\n".join(f"Line {n} tells of ship {n}." for n in range(1, 41))
 HEADINGS = (
@@ -73,12 +73,6 @@ def test_a_filter_knows_pages_and_headings_where_metadata_do_not() -> None:
     places = (PlaceStart(0, Place(page=2, heading="A")), PlaceStart(5, Place(page=3, heading="A")))
     assert read_filter_fields(canonical_json(pack_metadata({}, places), "")) == {"page": [2, 3], "heading": "A"}
     assert read_filter_fields(canonical_json(pack_metadata({"page": 9}, places), "")) == {"page": 9, "heading": "A"}
-
-
-def test_copies_of_a_folder_differ_in_nothing_that_counts() -> None:
-    one, other = '{"modified":"2020","path":"a.md","year":1}', '{"modified":"2021","path":"a.md","year":1}'
-    assert compared_metadata(one) == compared_metadata(other)
-    assert compared_metadata('{"modified":"2020"}') != compared_metadata('{"modified":"2021"}')  # a record's own
 
 
 def test_lines_and_file_times_change_no_hash_but_pages_do() -> None:

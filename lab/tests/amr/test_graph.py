@@ -115,14 +115,6 @@ def test_common_parts_are_those_of_sets(graphs: list[AMRGraph], without: list[st
     assert counts.tolist() == count_by_sets(graphs, without)
 
 
-def test_common_parts_by_hand() -> None:
-    other = AMRGraph(("ship", '"Fram"', "question", "question"), ((0, ":name", 1), (1, ":name", 0)))
-    assert count_common_parts([VOYAGE, other])[0, 1].tolist() == [3, 1]
-    assert count_common_parts([VOYAGE, other], ["question"])[1, 0].tolist() == [2, 1]
-    assert count_common_parts([VOYAGE, other], ['"Fram"'])[1, 0].tolist() == [2, 0]
-    assert count_common_parts([]).shape == (0, 0, 2)
-
-
 @pytest.mark.parametrize(
     ("concepts", "edges", "top"),
     [(("a",), ((0, "r", 1),), 0), (("a",), ((-1, "r", 0),), 0), (("a",), (), 1), ((), (), 1), (("a",), (), -1)],

@@ -156,13 +156,6 @@ def test_normalization_equals_loops(normalization: str) -> None:
     np.testing.assert_allclose(by_torch, expected, atol=1e-6)
 
 
-def test_doubly_stochastic_features_sum_to_one_both_ways() -> None:
-    edges = normalise_edges(make_input(9).edges, "doubly-stochastic")
-    for axis in (0, 1):
-        np.testing.assert_allclose(edges.sum(axis)[:-1], 1.0, atol=1e-5)
-    assert not edges[-1].any()
-
-
 @pytest.mark.parametrize("normalization", NORMALIZATIONS)
 @pytest.mark.parametrize("messages", ["divided", "weighted"])
 @pytest.mark.parametrize("layers", [1, 2, 3])

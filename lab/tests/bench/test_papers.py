@@ -313,7 +313,7 @@ def test_a_table_of_retrievers_runs_by_its_defaults(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["alpha", "encoders", "losses", "parts", "rankers", "transfer"])
+@pytest.mark.parametrize("name", ["alpha", "rankers"])
 @pytest.mark.usefixtures("papers")
 def test_a_table_of_networks_runs_by_its_defaults(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert len(table(capsys, "gfm_rag", name)) >= 4

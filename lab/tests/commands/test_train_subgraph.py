@@ -146,13 +146,6 @@ def test_a_recipe_that_is_none_is_refused(
     assert not (tmp_path / "w").exists()
 
 
-def test_a_selection_that_is_none_is_refused(tmp_path: Path, questions: Path) -> None:
-    kg = write_graph(tmp_path)
-    done = run_clew("compare", "--kg", kg, "--questions", questions, "--select", "gcn,best", *HASHING)
-    assert done.code == 2
-    assert "no selection is called 'best'" in done.err
-
-
 def test_a_causal_language_model_reads(tmp_path: Path, questions: Path) -> None:
     model = write_tiny_llama(tmp_path / "llama", [*TOPICS, *ANSWERS.values(), "what has"])
     asked = ("compare", "--kg", write_graph(tmp_path), "--questions", questions, "--seeds", "1")

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from clew.errors import InputError, ProviderError
+from clew.errors import InputError
 from clew.graph.subgraphs.textual_graph import TextualGraph
 from clew_lab.datasets.g_retriever import load_g_retriever
 from clew_lab.datasets.graph_datasets import GraphDataset, GraphQuestion, split_dataset
@@ -204,48 +204,10 @@ def test_a_written_data_set_is_read_back_equal(tmp_path_factory: pytest.TempPath
         assert one.edges.dtype == np.int32
 
 
-def make_small_dataset(text: str = "who?", identifier: str = "q") -> GraphDataset:
+def test_splits_are_numbers_of_questions(tmp_path: Path) -> None:
     graph = TextualGraph(("a", "b"), np.array([[0, 1]], dtype=np.int32), ("to",))
-    questions = [GraphQuestion(identifier, 0, text, ("a", "b")), GraphQuestion("r", 0, text, ("b",))]
-    return GraphDataset([graph], tuple(questions))
-
-
-def test_the_columns_that_other_tools_read(tmp_path: Path) -> None:
-    write_g_retriever(make_small_dataset(), tmp_path)
-    assert (tmp_path / "nodes" / "0.csv").read_text().splitlines() == ['"node_id","node_attr"', '0,"a"', '1,"b"']
-    assert (tmp_path / "edges" / "0.csv").read_text().splitlines() == ['"src","edge_attr","dst"', '0,"to",1']
-    header, first, _ = (tmp_path / "questions.csv").read_text().splitlines()
-    assert header.startswith('"q_id","image_id","question","answer","full_answer",')
-    assert first.startswith('"q",0,"who?","a|b","a|b",')
-
-
-def test_splits_are_written_as_numbers_of_questions(tmp_path: Path) -> None:
-    whole = make_small_dataset()
+    whole = GraphDataset([graph], (GraphQuestion("q", 0, "who?", ("a", "b")), GraphQuestion("r", 0, "?", ("b",))))
     first, second = split_dataset(whole, 0.5, 0)
     write_g_retriever(whole, tmp_path, {"train": first, "test": second})
     assert load_g_retriever(tmp_path, "train").questions == first.questions
     assert load_g_retriever(tmp_path, "test").questions == second.questions
-
-
-@pytest.mark.parametrize(
-    ("whole", "message"),
-    [
-        (make_small_dataset(identifier="r"), "question 1: question id 'r' was already used at question 0"),
-        (make_small_dataset(identifier=" "), "has the id ' '; wanted one that is not blank"),
-        (make_small_dataset(" "), "question 0: the question is blank"),
-        (make_small_dataset("\ud800"), "half a character"),
-    ],
-)
-def test_unreadable_content_is_not_written(tmp_path: Path, whole: GraphDataset, message: str) -> None:
-    with pytest.raises(InputError, match=message):
-        write_g_retriever(whole, tmp_path / "new")
-
-
-def test_folders_with_files_and_unwritable_folders_are_refused(tmp_path: Path) -> None:
-    write_g_retriever(make_small_dataset(), tmp_path / "new")
-    with pytest.raises(InputError, match="holds files; give a new or an empty folder"):
-        write_g_retriever(make_small_dataset(), tmp_path / "new")
-    with pytest.raises(ProviderError, match=r"questions\.csv: cannot be written"):
-        write_g_retriever(make_small_dataset(), tmp_path / "new" / "questions.csv")
-    with pytest.raises(InputError, match="split 'train' has question 'other'; wanted one of the set's"):
-        write_g_retriever(make_small_dataset(), tmp_path / "more", {"train": make_small_dataset(identifier="other")})

@@ -109,12 +109,6 @@ def split_topics(group: str) -> set[str]:
     return set(group.split(" | ")) - {""}
 
 
-def test_topics_connected_by_a_third_question_stay_together() -> None:
-    for seed in range(8):
-        first, second = split_dataset(make_dataset(["a", "b", "a | b", "c"]), 0.5, seed)
-        assert {tuple(q.group for q in part.questions) for part in (first, second)} == {("a", "b", "a | b"), ("c",)}
-
-
 @pytest.mark.parametrize(
     ("positions", "message"),
     [

@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 
 from clew.errors import InputError
 from clew.index import Index
-from clew.store.schema import read_extractions
 from clew.types import Extraction, Mention, Passage
-from clew_lab.extraction.export import LAYOUTS, ExtractedPassage, format_extractions
+from clew_lab.extraction.export import LAYOUTS, ExtractedPassage, format_extractions, read_extractions
 from clew_lab.extraction.published import PublishedExtractor
 
 EMPTY = '{"docs": [], "avg_ent_chars": 0.0, "avg_ent_words": 0.0}\n'

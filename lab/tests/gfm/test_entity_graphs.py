@@ -35,14 +35,6 @@ def test_seeds_weigh_one_over_their_number_of_passages(small: Index) -> None:
     assert graph.features.shape == (len(s.entities), 0)
 
 
-def test_plain_seeds_all_weigh_one(small: Index) -> None:
-    s = small.snapshot
-    everything = np.ones(len(s.passage_ids), dtype=bool)
-    builder = EntityGraphBuilder(entity_graph(s), s, None, seeds="plain")
-    seeds = builder.build(link_question(s, QUESTION), no_vector, everything).seeds
-    assert set(seeds.tolist()) == {0.0, 1.0}
-
-
 def test_a_small_graph_holds_the_named_nodes_and_their_neighbours(small: Index) -> None:
     s = small.snapshot
     everything = np.ones(len(s.passage_ids), dtype=bool)

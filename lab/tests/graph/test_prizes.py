@@ -38,20 +38,6 @@ def test_the_most_similar_nodes_have_prizes_by_rank(similarity: list[float], k: 
     assert node_prizes(float_array(similarity), k).tolist() == prizes
 
 
-@pytest.mark.parametrize(
-    ("similarity", "k", "prizes"),
-    [
-        ([0.9, 0.5, 0.5, 0.1], 2, [2.0, 0.5, 0.5, 0.0]),
-        ([0.9] * 10 + [0.5, 0.1], 3, [0.3] * 10 + [0.3 * 0.99, 0.3 * 0.99**2]),
-        ([-0.5, -0.7], 5, [2.0, 1.0]),
-        ([0.5], 0, [0.0]),
-        ([], 5, []),
-    ],
-)
-def test_edges_of_one_value_share_its_prize(similarity: list[float], k: int, prizes: list[float]) -> None:
-    assert edge_prizes(float_array(similarity), k).tolist() == pytest.approx(prizes, abs=1e-12)
-
-
 @given(st.lists(VALUES, max_size=12), st.integers(0, 7))
 def test_prizes_of_edges_value_by_value(similarity: list[float], k: int) -> None:
     assert edge_prizes(float_array(similarity), k).tolist() == pytest.approx(shared_prizes(similarity, k))

@@ -253,12 +253,6 @@ def test_a_graph_that_is_too_long_loses_its_last_lines_and_is_counted(plain: Loa
     assert prompts.truncated_graphs == 1
 
 
-def test_a_graph_that_fits_stays_whole(plain: LoadedModel) -> None:
-    prompts = PromptTokenizer(join, len(plain.tokenize(GRAPH)), None)
-    assert plain.tokenizer.decode(prompts.encode(plain, "who?", GRAPH)) == join("who?", GRAPH)
-    assert prompts.truncated_graphs == 0
-
-
 def test_a_chat_template_is_used_where_there_is_one(folder: Path, plain: LoadedModel) -> None:
     chatting = CausalModel(str(folder)).load()
     turn = f"<|user|>{join('who?', GRAPH)}<|assistant|>"

@@ -66,14 +66,6 @@ def test_an_edge_outside_the_subgraph_is_ignored_and_a_parallel_edge_counts_agai
     assert losses(trained, [make_context(names, (edge, edge))], "counter") != losses(trained, [once], "counter")
 
 
-def test_without_edges_the_bias_decides() -> None:
-    trained = weights()
-    bias = trained.choice_bias.astype(np.float64)
-    expected = np.log(np.exp(bias).sum()) - bias
-    empty = make_context(("boy",), ())
-    assert [losses(trained, [empty], choice)[0] for choice in CHOICES] == pytest.approx(expected.tolist(), rel=1e-5)
-
-
 def test_scores_far_apart_stay_finite() -> None:
     values = [losses(weights(scale=1e3), CONTEXTS, choice) for choice in CHOICES]
     assert np.isfinite(values).all()

@@ -125,13 +125,6 @@ def test_a_candidate_has_the_score_of_its_best_walk_with_repeated_relations(one:
     check(one, hops)
 
 
-@settings(max_examples=60, deadline=None)
-@given(one=distinct_relation_graphs())
-def test_the_likelihoods_of_all_candidates_add_up_to_one(one: GraphContext) -> None:
-    values = shares(reader(), one)
-    assert not values or sum(values.values()) == pytest.approx(1.0, abs=1e-4)
-
-
 SHIPS = ("Fram", "Colin Archer", "Larvik", "Nansen")
 EDGES = ((0, "ship built by", 1), (1, "lives in", 2), (3, "sailed", 0))
 
@@ -158,12 +151,6 @@ def test_a_subgraph_without_the_topic_is_read_from_the_most_similar_node() -> No
     assert reader().generate([""], [context(names, edges, [0], [1, 2, 3])]) == ["Larvik"]
     assert reader().generate([""], [context(names, edges, [], [0, 1, 2, 3])]) == ["Larvik"]
     assert reader().generate([""], [context(names, edges, [0], [0, 1, 2, 3])]) == ["Nansen"]
-
-
-def test_a_cut_path_leads_nowhere() -> None:
-    whole, cut = context(SHIPS, EDGES, [0]), context(SHIPS, EDGES, [0], [0, 2, 3])
-    losses = reader().loss(["", ""], [whole, cut], ["Larvik", "Larvik"])
-    assert losses[0] < losses[1] == pytest.approx(-np.log(1e-3))
 
 
 @pytest.mark.parametrize("names", [(), ("Fram",)])

@@ -217,22 +217,6 @@ def test_a_graph_without_edges_or_nodes() -> None:
     assert model(random_nodes(0), none).shape == (0,)
 
 
-def test_importances_of_a_batch_equal_those_of_its_graphs() -> None:
-    model = make_gcn()
-    graphs = [
-        (random_nodes(5, 1), EDGES),
-        (random_nodes(2, 2), [(0, 1)]),
-        (random_nodes(1, 3), []),
-        (random_nodes(3, 4), [(2, 0), (0, 2)]),
-    ]
-    firsts = np.cumsum([0, *(len(nodes) for nodes, _ in graphs)])
-    edges = [(a + first, b + first) for (_, pairs), first in zip(graphs, firsts, strict=False) for a, b in pairs]
-    importance = model(torch.cat([nodes for nodes, _ in graphs]), torch.tensor(edges))
-    for first, (nodes, pairs) in zip(firsts, graphs, strict=False):
-        single = model(nodes, torch.tensor(pairs, dtype=torch.int64).reshape(-1, 2))
-        torch.testing.assert_close(importance[first : first + len(nodes)], single)
-
-
 def test_edge_probabilities_are_normalised_products_of_their_ends() -> None:
     nodes, edges = torch.log_softmax(random_nodes(5)[:, 0], 0), torch.tensor(EDGES)
     products = nodes.exp()[edges].prod(dim=1)

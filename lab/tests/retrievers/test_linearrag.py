@@ -152,12 +152,6 @@ def test_the_ranking_of_an_index_equals_the_description(small: Index, question: 
         assert evidence.notes == (f"starts from {', '.join(corpus.starts)}; active entities: {len(active)}",)
 
 
-def test_without_a_name_it_is_the_dense_ranking(small: Index) -> None:
-    actual, dense = (small.search("what is over there", 5, name) for name in ("linearrag", "dense"))
-    assert actual.passages == dense.passages
-    assert NO_NAME in actual.notes
-
-
 def test_an_index_without_vectors_is_refused_in_one_line(tmp_path: Path) -> None:
     plain = make_index(tmp_path / "plain", [Document("a", "Fram", "Fram left Oslo.")], encoder="none")
     with pytest.raises(InputError, match="made with --encoder none"):

@@ -15,7 +15,7 @@ import numpy as np
 from clew.arrays import FloatArray
 from clew.graph.segments.segment import CollisionError
 from clew.indexing.chunking import Chunker
-from clew.indexing.extraction.span_extractor import CasingExtractor, LearnedExtractor
+from clew.indexing.extraction.span_extractor import LearnedExtractor
 from clew.indexing.report import IndexingReport
 from clew.indexing.segments.store import write_segment
 from clew.indexing.selected_snapshot import ChangedDocument
@@ -90,10 +90,7 @@ class BatchWriter:
     def _extract(self, passages: Sequence[Passage]) -> tuple[list[Extraction | Failure], EncodedPassages | None]:
         """Return the results of the extractor, and the vectors where it reads the passages by the index's encoder."""
         extractor = self.extractor
-        if (
-            isinstance(extractor, LearnedExtractor | CasingExtractor)
-            and extractor.encoder_fingerprint == self.encoder.fingerprint
-        ):
+        if isinstance(extractor, LearnedExtractor) and extractor.encoder_fingerprint == self.encoder.fingerprint:
             return extractor.extract_and_encode(passages)
         return extractor.extract(passages), None
 

@@ -22,7 +22,7 @@ import numpy as np
 
 from clew.arrays import BoolArray, LongArray
 from clew.errors import InputError, ProviderError
-from clew.graph.segments.flat import flatten_segment
+from clew.graph.segments.flat import flatten_arrays
 from clew.graph.segments.sentence_columns import ROW_BITS, ROW_MASK
 from clew.graph.snapshot.snapshot import Snapshot
 from clew.indexing.chunking import Chunker
@@ -120,7 +120,7 @@ def _write_segments(
     for done, (name, rows) in enumerate(selection.rows.items()):
         progress("selecting passages", done, len(selection.rows))
         files.append(SegmentFile(folder / name))
-        write_arrays(folder / name, flatten_segment(select_rows(whole[name].open(), rows)))
+        write_arrays(folder / name, flatten_arrays(select_rows(whole[name].open(), rows)))
     return files
 
 

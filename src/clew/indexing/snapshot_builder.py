@@ -33,7 +33,7 @@ from clew.indexing.merging.match_texts import StoredMatchTexts
 from clew.indexing.merging.merge import merge_segments
 from clew.indexing.merging.workspace import Workspace, merge_workspace
 from clew.indexing.resolution.entity_decisions import CorrectedEntities, apply_decisions
-from clew.indexing.segments.store import OpenedParts, OpenedSegments, SegmentFile, ensure_segments
+from clew.indexing.segments.store import OpenedSegments, SegmentFile, ensure_segments, read_parts
 from clew.indexing.segments.vocabularies import to_arrow
 from clew.indexing.sentence_vectors import ensure_lists
 from clew.indexing.snapshot_synonyms import add_synonyms
@@ -146,7 +146,7 @@ def build_snapshot(
         arrays = ArrayFolder(temporary, *earlier)
 
         def write_lexical() -> None:
-            terms = OpenedParts(segments, lambda segment: segment.terms)
+            terms = read_parts(segments, lambda segment: segment.terms)
             BM25Index.merge(terms, positions, len(snapshot.passage_ids)).save(temporary / LEXICAL)
 
         def write_arrays() -> None:

@@ -176,23 +176,19 @@ def writer_settings(table: PassageTable, tools: WriterTools) -> WriterSettings:
     Raises:
         InputError: A language model extracts, the encoder costs money, or it or the extractor was given as an object.
     """
-    if not isinstance(tools.extractor, str) or str(table.settings["encoder"]).startswith(FROM_PYTHON):
+    encoder = str(table.settings["encoder"])
+    if not isinstance(tools.extractor, str) or encoder.startswith(FROM_PYTHON):
         raise InputError(
             "an encoder or extractor that was given as an object is of this process alone: leave workers out, or add "
             "it by an entry point"
         )
-    if str(table.settings["encoder"]).partition(":")[0] == OPENAI_EMBEDDINGS:
-        refuse_model(str(table.settings["encoder"]))
-    if asks_model(tools.extractor):
-        refuse_model(tools.extractor)
+    is_remote = encoder.partition(":")[0] == OPENAI_EMBEDDINGS
+    if is_remote or asks_model(tools.extractor):  # whose budget and cached replies are those of one process
+        raise InputError(
+            f"{encoder if is_remote else tools.extractor} is asked from one process: leave --workers out, and set "
+            "calls_at_once for more calls at the same time"
+        )
     return WriterSettings(table.location.absolute_name, table.location.storage_options, tools.extractor, tools.device)
-
-
-def refuse_model(name: str) -> LanguageModel:
-    """Refuse to open a language model: its budget and its cached replies are those of one process."""
-    raise InputError(
-        f"{name} is asked from one process: leave --workers out, and set calls_at_once for more calls at the same time"
-    )
 
 
 def _index_chunker(settings: Mapping[str, Any]) -> Chunker:

@@ -19,7 +19,7 @@ from clew.server import records
 from clew.server.access import Access
 from clew.server.open_indexes import OpenVersion
 from clew.server.refusals import Refusal
-from clew.types import AUTO_RETRIEVER, Answer, Evidence, Filter, Passage, Scored
+from clew.types import AUTO_RETRIEVER, Answer, Evidence, Filter
 
 _WORD = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.+-]{0,63}")
 _WORDS = frozenset({"local", "none", "all", "auto", "bm25", "g-rag", "tf-idf"})
@@ -131,43 +131,18 @@ def open_version_retriever(version: OpenVersion, spec: str | SettingsRecord, pat
 
 
 def _view_evidence(question: str, retriever: str, version: int, found: Evidence) -> records.Evidence:
-    return records.Evidence(
-        question=question,
-        retriever=retriever,
-        version=version,
-        passages=[_view_passage(scored) for scored in found.passages],
-        paths=[records.FoundPath(score=path.score, triples=path.item) for path in found.paths],
-        notes=found.notes,
-        usage=found.usage,
-        steps=found.steps,
-        topics=found.topics,
-        chains=[
-            records.FoundChain(score=chain.score, sentences=chain.item.sentences, bridges=chain.item.bridges)
-            for chain in found.chains
-        ],
-    )
-
-
-def _view_passage(found: Scored[Passage]) -> records.FoundPassage:
-    return records.FoundPassage(score=found.score, **records.Passage.model_validate(found.item).model_dump())
+    passages = [
+        records.FoundPassage(score=each.score, **records.Passage.model_validate(each.item).model_dump())
+        for each in found.passages
+    ]
+    given = {"question": question, "retriever": retriever, "version": version, "passages": passages}
+    return records.Evidence.model_validate(found.to_dict() | given)
 
 
 def _view_answer(index: str, found: records.Evidence, answer: Answer) -> records.Answer:
-    return records.Answer(
-        index=index,
-        version=found.version,
-        question=found.question,
-        retriever=found.retriever,
-        answer=answer.text,
-        headline=answer.headline,
-        weak=answer.weak,
-        citations=answer.citations,
-        candidates=[records.Candidate(text=c.item, score=c.score) for c in answer.candidates],
-        notes=answer.notes,
-        usage=answer.usage,
-        failure="" if answer.failure is None else "the language model gave no usable reply",
-        evidence=found,
-    )
+    failure = "" if answer.failure is None else "the language model gave no usable reply"
+    given = {"index": index, "version": found.version, "question": found.question, "retriever": found.retriever}
+    return records.Answer.model_validate(answer.to_dict() | given | {"failure": failure, "evidence": found})
 
 
 def choose_retriever(choice: str | records.RetrieverChoice, rerank: str = "none") -> str | SettingsRecord:

@@ -5,17 +5,16 @@ changed: to undo a decision is one more row, so that the rows are a record of al
 """
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, final
 
-from clew.errors import IndexFormatError, InputError
+from clew.errors import IndexFormatError
 from clew.store.kg_shards import DECISION_GRAPH, DECISION_SHARD, KGShard, shards_to_table
 from clew.store.passage_table import PassageTable
 
 MERGE, SPLIT, RENAME, FORGET, UNDO = "merge", "split", "rename", "forget", "undo"
 _ACTIONS = (MERGE, SPLIT, RENAME, FORGET, UNDO)
-_NAME_COUNTS = {MERGE: range(2, 1000), SPLIT: (1,), RENAME: (1,), FORGET: (1,), UNDO: (0,)}
 _NAME, _NEW_NAME, _DOCUMENT, _PASSAGE, _FORM, _NUMBER = "name", "new name", "document", "passage", "form", "number"
 
 
@@ -35,7 +34,7 @@ class EntityDecision:
     time: str = ""  # of the decision, ISO 8601 in UTC; "" where it is not known
 
     def to_json(self) -> dict[str, Any]:
-        """Return the fields that say something, as `decision_from_json` reads them."""
+        """Return the fields that say something, as `clew entities import` reads them."""
         return {key: list(v) if isinstance(v, tuple) else v for key, v in asdict(self).items() if v}
 
     def describe(self) -> str:
@@ -62,28 +61,6 @@ class EntityDecision:
             (_NUMBER, (str(self.target),) if self.target else ()),
         ]
         return tuple((self.action, field, value) for field, values in fields for value in values)
-
-
-def decision_from_json(fields: object) -> EntityDecision:
-    """Return a decision from the JSON form of its fields; another form is an InputError."""
-    from pydantic import TypeAdapter, ValidationError
-
-    problem = f"a decision is {fields!r:.80}: wanted one as `clew entities list --log --json` prints them"
-    if not isinstance(fields, Mapping):
-        raise InputError(problem)
-    try:
-        text = json.dumps({"number": 0, **fields})
-        decision = TypeAdapter(EntityDecision).validate_json(text, strict=True)
-    except (TypeError, ValidationError) as error:
-        raise InputError(problem) from error
-    has_name = decision.action in (MERGE, SPLIT, RENAME)
-    if (
-        len(decision.names) not in _NAME_COUNTS.get(decision.action, ())
-        or bool(decision.new_name) != has_name
-        or min(decision.number, decision.target) < 0
-    ):
-        raise InputError(problem)
-    return decision
 
 
 def append_decisions(table: PassageTable, decisions: Sequence[EntityDecision]) -> None:

@@ -129,19 +129,6 @@ def alias_triples(extraction: Extraction) -> tuple[tuple[str, str, str], ...]:
     return (*extraction.triples, *((name, ALIAS_RELATION, full) for name, full in extraction.aliases))
 
 
-def read_extractions(rows: pa.Table) -> list[Extraction]:
-    """Return the extraction of each passage of a table, an empty one where the extraction failed."""
-    columns = rows["mentions"].to_pylist(), rows["triples"].to_pylist()
-    return [
-        Extraction(
-            tuple(Mention(m["name"], m["kind"], m["start"], m["end"]) for m in mentions or ()),
-            tuple((t["head"], t["relation"], t["tail"]) for t in triples or () if t["relation"] != ALIAS_RELATION),
-            tuple((t["head"], t["tail"]) for t in triples or () if t["relation"] == ALIAS_RELATION),
-        )
-        for mentions, triples in zip(*columns, strict=True)
-    ]
-
-
 def sentence_cells(rows: Sequence[RowSentences | None]) -> tuple[list[Any], list[bytes | None]]:
     """Return the columns `SENTENCE_COLUMNS` of passages in stored form, None for one without sentences."""
     spans = [None if row is None else row.spans.ravel().tolist() for row in rows]

@@ -67,14 +67,6 @@ def unpack_metadata(stored: str) -> tuple[dict[str, Any], tuple[PlaceStart, ...]
     return metadata, tuple(PlaceStart(offset, Place(**values)) for offset, values in places)
 
 
-def compared_metadata(stored: str) -> dict[str, Any]:
-    """Return the stored metadata of a passage but the time of its file, which differs between copies of a folder."""
-    metadata: dict[str, Any] = json.loads(stored)
-    if "path" in metadata:
-        metadata.pop("modified", None)
-    return metadata
-
-
 def read_filter_fields(stored: str) -> dict[str, Any]:
     """Return the fields that a filter knows: metadata, and where they name none such, page, slide, sheet and heading.
 

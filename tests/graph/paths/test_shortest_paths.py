@@ -64,31 +64,6 @@ def test_costs_equal_those_of_dijkstra_without_an_effective_bound(fact_set: Fact
     assert found == pytest.approx({node: cost for node, cost in wanted.items() if node})
 
 
-@pytest.mark.parametrize("order", [[0, 1, 2, 3, 4], [4, 3, 2, 1, 0]])
-def test_ties_are_broken_by_fewer_edges_then_by_smaller_edges_from_the_start(order: list[int]) -> None:
-    facts = [(0, 0, 2), (0, 0, 1), (1, 0, 3), (2, 0, 3), (0, 0, 4), (3, 0, 4)]
-    local = local_graph(fact_graph(np.array(facts, dtype=np.int32), 5), np.array(order, dtype=np.int32))
-    start = local.positions(np.array([0]))
-    assert ((0, 2, 3), (0, 6)) in unpadded_paths(shortest_paths(local, start, 3)[0])
-    costs = np.where(local.edges // 2 == 4, 3.0, 1.0)
-    assert ((0, 4), (8,)) in unpadded_paths(shortest_paths(local, start, 3, costs)[0])
-    cheaper = np.where(local.edges // 2 == 4, 3.5, 1.0)
-    assert ((0, 2, 3, 4), (0, 6, 10)) in unpadded_paths(shortest_paths(local, start, 3, cheaper)[0])
-
-
-def test_more_hops_may_be_cheaper_and_their_bound_holds() -> None:
-    graph = fact_graph(np.array([(0, 0, 3), (0, 0, 1), (1, 0, 2), (2, 0, 3), (3, 0, 4)], dtype=np.int32), 5)
-    local = local_graph(graph, np.arange(5, dtype=np.int32))
-    costs = np.where(local.edges // 2 == 0, 10.0, 1.0)
-    by_hops = {
-        hops: [walk for walk, _ in unpadded_paths(shortest_paths(local, np.array([0]), hops, costs)[0])]
-        for hops in (1, 2, 3, 4)
-    }
-    assert by_hops[2] == [(0, 1), (0, 1, 2), (0, 3), (0, 3, 4)]
-    assert by_hops[3] == [(0, 1), (0, 1, 2), (0, 1, 2, 3), (0, 3, 4)]
-    assert by_hops[4][-1] == (0, 1, 2, 3, 4)
-
-
 def test_a_start_outside_the_graph_is_refused() -> None:
     local = local_graph(fact_graph(np.array([(0, 0, 1)], dtype=np.int32), 2), np.arange(2, dtype=np.int32))
     with pytest.raises(InputError, match="position 2: wanted 0 to 1"):

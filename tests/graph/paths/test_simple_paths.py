@@ -68,22 +68,6 @@ def test_simple_paths_equal_those_of_networkx(fact_set: FactSet, hops: int) -> N
     assert found == wanted
 
 
-def test_a_hub_does_not_use_up_the_bound() -> None:
-    star = [(1, 0, leaf) for leaf in range(3, 103)]
-    facts = [(0, 0, 1), (0, 0, 2), *star, (2, 0, 103), (104, 0, 2)]
-    local = local_graph(fact_graph(np.array(facts, dtype=np.int32), 105), np.arange(105, dtype=np.int32))
-    found = simple_paths(local, np.array([0]), 2, 6)
-    assert [nodes for nodes, _ in unpadded_paths(found)] == [
-        (0, 1),
-        (0, 2),
-        (0, 1, 3),
-        (0, 2, 103),
-        (0, 1, 4),
-        (0, 2, 104),
-    ]
-    assert found.truncated
-
-
 def test_a_million_facts_between_two_entities_are_skipped() -> None:
     facts = np.zeros((1_000_000, 3), dtype=np.int32)
     facts[:, 2] = 1

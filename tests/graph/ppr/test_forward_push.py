@@ -41,14 +41,6 @@ def test_the_error_of_push_is_at_most_its_residual(a: PushProblem, epsilon: floa
     assert list(walk.nodes) == sorted(set(walk.nodes.tolist()))
 
 
-@settings(deadline=None, max_examples=100)
-@given(push_problems())
-def test_push_converges(a: PushProblem) -> None:
-    walk = push_problem(a, 1e-9)
-    assert walk.residual < 1e-6
-    np.testing.assert_allclose(dense_values(walk, a.graph.row_count), exact_values(a), atol=1e-6)
-
-
 @settings(deadline=None, max_examples=60)
 @given(push_problems())
 def test_blocked_nodes_are_not_touched(a: PushProblem) -> None:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from clew.errors import InputError
 from clew.graph.ppr.local_ppr import best_positions, push_ppr, random_walk_with_restart
-from clew.graph.subgraphs.k_hop import LocalGraph, filter_edges, local_graph
+from clew.graph.subgraphs.k_hop import LocalGraph, local_graph
 from clew.graph.subgraphs.textual_graph import fact_graph
 from tests.graph.fact_graphs import FactSet, fact_sets, rows
 from tests.oracles.pagerank import exact_pagerank
@@ -94,17 +94,6 @@ def _count_parallel_edges(graph: "nx.MultiDiGraph") -> "nx.DiGraph":
         known = simple.get_edge_data(one, other, {"weight": 0})["weight"]
         simple.add_edge(one, other, weight=known + 1)
     return simple
-
-
-def test_a_node_without_edges_keeps_its_mass_and_parallel_edges_count() -> None:
-    graph = fact_graph(np.array([(0, 0, 1), (1, 1, 0), (0, 2, 1), (0, 0, 2)], dtype=np.int32), 4)
-    local = local_graph(graph, np.arange(4, dtype=np.int32))
-    for rank in (push_ppr, random_walk_with_restart):
-        scores = rank(local, np.array([0, 3]), np.array([3.0, 1.0]), 0.5)
-        assert scores[3] == pytest.approx(0.25)
-        assert scores[1] == pytest.approx(3 * scores[2], rel=1e-3)
-        isolated = rank(filter_edges(local, np.zeros(len(local.edges), dtype=np.bool_)), np.array([0]), np.ones(1))
-        assert isolated.tolist() == [1.0, 0.0, 0.0, 0.0]
 
 
 def test_only_a_hub_that_is_a_start_is_expanded() -> None:

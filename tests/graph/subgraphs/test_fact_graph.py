@@ -20,11 +20,6 @@ def test_rows_are_the_edges_of_every_entity_by_neighbour_and_edge(fact_set: Fact
     assert [str(a.dtype) for a in (graph.indptr, graph.neighbours, graph.edges)] == ["int64", "int32", "int32"]
 
 
-def test_a_fact_is_an_edge_of_both_ends_and_a_self_edge_is_one() -> None:
-    graph = fact_graph(np.array([[0, 9, 1], [1, 9, 1], [1, 8, 0], [0, 7, 1]], dtype=np.int32), 3)
-    assert rows(graph) == [[(1, 0), (1, 5), (1, 6)], [(0, 1), (0, 4), (0, 7), (1, 2)], []]
-
-
 def test_entities_out_of_range_are_rejected() -> None:
     for head, seen in ((5, "5"), (-1, "-1")):
         with pytest.raises(InputError, match=f"entity {seen}: wanted 0 to 2"):

@@ -14,7 +14,6 @@ from clew.errors import InputError, ProviderError
 from clew.indexing.extraction.rule_based import RuleExtractor
 from clew.indexing.extraction.span_extractor import (
     EXTRACTOR_WEIGHTS,
-    CasingExtractor,
     LearnedExtractor,
     find_spans,
     join_readings,
@@ -115,7 +114,7 @@ def test_capitals_choose_the_extractor() -> None:
     cased = make_passage("The Fram was built by Colin Archer in Larvik for Fridtjof Nansen, and sailed to Oslo.")
     chinese = make_passage("卡尔斯克鲁纳是瑞典的港口城市。" * 3)
     passages = [cased, make_passage(TEXT), chinese]
-    extractor = CasingExtractor()
+    extractor = LearnedExtractor(rules=RuleExtractor())
     expected = [*RuleExtractor().extract([cased]), *LearnedExtractor().extract([passages[1]])]
     expected += RuleExtractor().extract([chinese])
     assert extractor.extract(passages) == expected

@@ -1,4 +1,4 @@
-"""The entity of each id, its label, the names that lead to it; and numbers of texts."""
+"""The entity of each id, its label, and the names that lead to it."""
 
 from random import Random
 
@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from clew.graph.snapshot.imported_graph import ImportedGraph
-from clew.indexing.kg_formats.entities import GraphTexts, TextNumbers, build_imported_graph, default_label
+from clew.indexing.kg_formats.entities import GraphTexts, build_imported_graph, default_label
 from clew.indexing.kg_formats.tables import EntityNames, RawTriple
 from clew.text.normalization import key_hash, name_key
 
@@ -157,28 +157,3 @@ def test_the_order_and_the_shards_do_not_matter(
     ids = {end for head, _, tail in triples for end in (head, tail)} | {name.id for name in names if name.is_listed}
     assert len(list(expected[0])) == len(ids)  # type: ignore[call-overload]
     assert len(list(expected[4])) == len(set(triples))  # type: ignore[call-overload]
-
-
-COLUMNS = st.lists(
-    st.lists(st.sampled_from(["", "a", "aa", "ab", "b", "日本", "\0"]) | st.text(max_size=3)), max_size=5
-)
-
-
-@given(COLUMNS, st.integers(0, 3))
-def test_numbers_are_those_of_a_dictionary(columns: list[list[str]], start: int) -> None:
-    numbers, expected = TextNumbers(), dict[str, int]()
-    for column in columns:
-        array = pa.array(column, pa.string()).slice(start)
-        wanted = [expected.setdefault(text, len(expected)) for text in column[start:]]
-        assert numbers.number(array).tolist() == wanted
-    assert list(numbers.texts()) == list(expected)
-    assert len(numbers) == len(expected)
-
-
-def test_many_texts() -> None:
-    numbers = TextNumbers()
-    texts = [f"text {number * 7919 % 5000}" for number in range(20_000)]
-    parts = [numbers.number(pa.array(texts[start : start + 3000])).tolist() for start in range(0, len(texts), 3000)]
-    named = list(numbers.texts())
-    assert [named[number] for part in parts for number in part] == texts
-    assert len(numbers) == 5000

@@ -13,12 +13,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clew.graph.csr import Adjacency
+from clew.graph.segments.flat import flatten_arrays
 from clew.graph.segments.segment import CollisionError, Segment
 from clew.graph.sentence_index import SentenceRows
 from clew.graph.snapshot.imported_graph import ImportedGraph
 from clew.graph.string_array import StringArray
 from clew.indexing.kg_formats.entities import GraphTexts, build_imported_graph
-from clew.indexing.merging.match_texts import MatchTexts, match_text_arrays, read_match_texts, select_match_texts
+from clew.indexing.merging.match_texts import MatchTexts, read_match_texts, select_match_texts
 from clew.indexing.merging.merge import MergedArrays, merge_segments
 from clew.indexing.merging.title_matches import TitleMatches
 from clew.indexing.segments import vocabularies as segment_vocabularies
@@ -199,8 +200,8 @@ def test_texts_of_an_earlier_merge_save_reading_and_change_nothing(rows: list[Pa
         known = select_match_texts(kept[0], remaining)
         reused = read_match_texts(segments[0], matches[0], known, salt)
         expected = [read_match_texts(s, m, None, salt) for s, m in zip(segments, matches, strict=True)]
-        for name, array in match_text_arrays(expected[0]).items():
-            np.testing.assert_array_equal(match_text_arrays(reused)[name], array, name)
+        for name, array in flatten_arrays(expected[0]).items():
+            np.testing.assert_array_equal(flatten_arrays(reused)[name], array, name)
         return [reused, *expected[1:]]
 
     parts = [make_segment(stored_table(part, 0), 0) for part in (stays, comes)]

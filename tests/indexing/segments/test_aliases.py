@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clew.graph.segments.flat import flatten_segment
+from clew.graph.segments.flat import flatten_arrays
 from clew.indexing.segments.maker import make_segment
 from clew.store.schema import ALIAS_RELATION, PassageRow
 from clew.types import Mention
@@ -39,8 +39,8 @@ def test_aliases_stand_for_full_names_in_their_own_passage(rows: list[PassageRow
         marks = tuple((name, ALIAS_RELATION, full) for name, full in aliases.items())
         stored.append(replace(row, triples=(*row.triples, *marks)))
         expected.append(rewrite(row, aliases))
-    found = flatten_segment(make_segment(stored_table(stored), WIDTH))
-    wanted = flatten_segment(make_segment(stored_table(expected), WIDTH))
+    found = flatten_arrays(make_segment(stored_table(stored), WIDTH))
+    wanted = flatten_arrays(make_segment(stored_table(expected), WIDTH))
     assert found.keys() == wanted.keys()
     for path, array in found.items():
         np.testing.assert_array_equal(array, wanted[path], err_msg=path)

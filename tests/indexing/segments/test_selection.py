@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clew.graph.segments.flat import flatten_segment, unflatten_segment
+from clew.graph.segments.flat import flatten_arrays, unflatten_arrays
 from clew.graph.segments.segment import Segment
 from clew.indexing.segments.maker import make_segment
 from clew.indexing.segments.selection import select_rows
@@ -14,7 +14,7 @@ from tests.indexing.segments.rows import WIDTH, passage_rows, stored_table
 
 
 def assert_equal_bytes(one: Segment, other: Segment) -> None:
-    left, right = flatten_segment(one), flatten_segment(other)
+    left, right = flatten_arrays(one), flatten_arrays(other)
     assert left.keys() == right.keys()
     for name, array in left.items():
         assert (array.dtype, array.shape) == (right[name].dtype, right[name].shape), name
@@ -44,4 +44,4 @@ def test_the_order_of_rows_does_not_matter(rows: list[PassageRow], data: st.Data
 @pytest.mark.slow
 def test_a_segment_is_its_named_arrays(rows: list[PassageRow]) -> None:
     segment = make_segment(stored_table(rows), WIDTH)
-    assert_equal_bytes(unflatten_segment(flatten_segment(segment), "a file"), segment)
+    assert_equal_bytes(unflatten_arrays(Segment, flatten_arrays(segment), "a file"), segment)

@@ -5,11 +5,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from clew.graph.segments.flat import flatten_segment
+from clew.graph.segments.flat import flatten_arrays
 from clew.graph.segments.segment import Segment
 from clew.indexing.segments import store
 from clew.indexing.segments.maker import make_segment
-from clew.indexing.segments.store import OpenedParts, OpenedSegments, SegmentFile, ensure_segments, write_segment
+from clew.indexing.segments.store import OpenedSegments, SegmentFile, ensure_segments, read_parts, write_segment
 from clew.store.array_file import ArrayFile
 from clew.store.passage_table import PassageTable
 from clew.store.segment_files import segments_folder
@@ -150,7 +150,7 @@ def test_the_file_names_no_machine(table: PassageTable, tmp_path: Path) -> None:
     assert len(files) == 3
     for file in files:
         assert str(tmp_path).encode() not in file.path.read_bytes()
-        assert flatten_segment(file.open()).keys()
+        assert flatten_arrays(file.open()).keys()
 
 
 def test_segments_are_mapped_once_and_stay_readable_when_their_memory_is_given_back(
@@ -174,7 +174,7 @@ def test_segments_are_mapped_once_and_stay_readable_when_their_memory_is_given_b
     assert segments[0] is first[0]
     assert released == [hashes[0], hashes[2]]
     assert segments[-1] is segments[0:3][2] is first[2]
-    terms = OpenedParts(segments, lambda segment: segment.terms)
+    terms = read_parts(segments, lambda segment: segment.terms)
     assert [part.lengths.tolist() for part in terms] == [file.open().terms.lengths.tolist() for file in files]
     for segment, file in zip(segments, files, strict=True):
         assert_equal_bytes(segment, file.open())

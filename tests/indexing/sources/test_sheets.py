@@ -7,7 +7,6 @@ import openpyxl
 import pytest
 
 from clew.indexing.sources.contents import FileContents
-from clew.indexing.sources.readers import spreadsheet
 from clew.types import Place
 from tests.indexing.sources.reading import read_one, repacked, saved
 
@@ -127,12 +126,3 @@ def test_formulas_without_a_stored_value_are_noted_and_empty_strings_are_not() -
     contents = replaced(data, *stored)
     assert contents.text.split("\n\n")[1:] == ["route: Return; adult: 98", "route: Both"]
     assert contents.notes == ()
-
-
-@pytest.mark.parametrize("block", [7, 64, 301])
-def test_formulas_are_counted_once_wherever_a_block_of_the_file_ends(
-    block: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(spreadsheet, "_BLOCK", block)
-    note = read([["route", "adult"], ["Molde", 49], *[["Return", f"=B{n}*2"] for n in range(2, 9)]]).notes[0]
-    assert note.startswith("7 formulas have no stored value")

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from clew.errors import InputError, ProviderError
+from clew.errors import ProviderError
 from clew.models.encoders.int8_minilm import Int8MiniLM
 from clew.models.encoders.registry import open_encoder
 from tests.models.fp32_weights import FOLDER, needs_fp32_weights
@@ -91,12 +91,6 @@ def test_spans_are_means_of_the_states_of_their_tokens(encoder: Int8MiniLM) -> N
             np.testing.assert_allclose(vector, mean / max(float(np.linalg.norm(mean)), 1e-9), atol=1e-6)
     many = encoder.encode_spans(texts * 9, spans * 9)
     np.testing.assert_array_equal(np.concatenate(many.spans[:4]), np.concatenate(found.spans))
-
-
-def test_a_lone_surrogate_is_refused(encoder: Int8MiniLM) -> None:
-    for encode in (encoder.encode, encoder.encode_queries):
-        with pytest.raises(InputError, match=r"U\+DC80 at character 3"):
-            encode(["abc\udc80"])
 
 
 def test_damaged_files_are_refused(tmp_path: Path) -> None:

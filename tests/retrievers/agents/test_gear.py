@@ -134,10 +134,3 @@ def test_expansion_and_gist_can_be_switched_off(polar: Index) -> None:
         (evidence,) = make_gear_agent(polar, ScriptedReader(FACTS, NEXT_QUERIES), settings).retrieve([QUESTION], 10)
         assert {"perce-blackborow.md", "sandefjord.md"} <= set(result_ids(evidence))
         assert bool(evidence.paths) == settings.expand
-
-
-def test_no_path_uses_filtered_passages(polar: Index) -> None:
-    where = "id NOT IN ('endurance.md')"
-    (evidence,) = make_gear_agent(polar, ScriptedReader(FACTS, NEXT_QUERIES)).retrieve([QUESTION], 20, where)
-    assert "endurance.md" not in result_ids(evidence)
-    assert all("endurance.md" not in triple.passages for path in evidence.paths for triple in path.item)

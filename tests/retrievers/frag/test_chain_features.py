@@ -151,20 +151,6 @@ def test_the_path_that_the_question_asks_for_is_explained_best() -> None:
     assert int(np.argmax(actual[:, COLUMN["in_order"]])) == 0, "the words nearest to the name first"
 
 
-def test_a_relation_and_its_way_back_count_once() -> None:
-    question = mask_names("films directed by who directed X", [(31, 32)])
-    once, twice, both, thrice = features_of(question, [(0,), (0, 1), (0, 1, 0), (0, 1, 0, 1)])
-    back, explained_ = COLUMN["back_and_forth"], COLUMN["explained"]
-    assert [row[back] for row in (once, twice, both, thrice)] == [0, 1, 2, 3]
-    assert once[explained_] == twice[explained_] == both[explained_] == thrice[explained_]
-    assert features_of(question, [(0, 0), (1, 1), (1, 3), (0, 2)])[:, back].tolist() == [0, 0, 0, 0]
-
-
-def test_steps_from_tail_to_head_are_counted() -> None:
-    actual = features_of(mask_names("x", []), [(0,), (1,), (1, 0), (1, 2, 3)])
-    assert actual[:, COLUMN["against"]].tolist() == pytest.approx([0, 1, 1 / 2, 2 / 3])
-
-
 def test_a_question_without_relation_words() -> None:
     actual = features_of(mask_names("who is it", []), [(0,), (2, 5)])
     assert np.isfinite(actual).all()
@@ -176,11 +162,6 @@ def test_no_path_and_no_relation() -> None:
     question = mask_names("who directed X", [(13, 14)])
     assert features_of(question, []).shape == (0, len(FEATURES))
     assert features_of(question, [], []).shape == (0, len(FEATURES)), "the question is about an entity without facts"
-
-
-def test_a_single_relation_separates_no_words() -> None:
-    actual = features_of(mask_names("who directed X", [(13, 14)]), [(0,)], [0])
-    assert actual[0, COLUMN["explained"]] == actual[0, COLUMN["in_order"]] == 0, "the mean is taken off"
 
 
 def test_a_step_vector_covers_name_and_end() -> None:

@@ -254,11 +254,6 @@ def test_arrays_of_mismatched_shapes_are_damage(
         load_hop_predictor(tmp_path)
 
 
-def test_a_missing_folder_is_reported(tmp_path: Path) -> None:
-    with pytest.raises(ProviderError, match="nowhere"):
-        load_hop_predictor(tmp_path / "nowhere")
-
-
 def test_the_shipped_network_separates_simple_and_complex_questions() -> None:
     encoder = open_encoder(DEFAULT_ENCODER)
     weights = load_hop_predictor(SHIPPED / "router")

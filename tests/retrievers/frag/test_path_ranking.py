@@ -185,8 +185,3 @@ def test_invalid_arrays_are_damage(damage: Callable[[Path], object], tmp_path: P
     damage(tmp_path)
     with pytest.raises(ProviderError, match="train or install it again"):
         load_path_ranker(tmp_path)
-
-
-def test_a_missing_folder_is_reported(tmp_path: Path) -> None:
-    with pytest.raises(ProviderError, match="nowhere"):
-        load_path_ranker(tmp_path / "nowhere")

@@ -14,12 +14,11 @@ from clew.commands.progress import progress_on_stderr
 from clew.errors import InputError
 from clew.store.atomic import atomic_file, write_text
 from clew.store.passage_table import PassageTable
-from clew.store.schema import read_extractions
 from clew.text.display import format_count
 from clew.types import Extraction, Question
 from clew_lab.datasets.gfm_rag import TITLES_FILE, format_documents, format_questions, format_stage1
 from clew_lab.datasets.loaders import load_questions
-from clew_lab.extraction.export import GFMRAG_LINES, LAYOUTS, ExtractedPassage, format_extractions
+from clew_lab.extraction.export import GFMRAG_LINES, LAYOUTS, ExtractedPassage, format_extractions, read_extractions
 from clew_lab.graph.exports import NODES, RELATIONSHIPS, write_graphml, write_jsonld, write_nodes, write_relationships
 
 GFMRAG = "gfmrag"

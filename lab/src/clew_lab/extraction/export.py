@@ -17,8 +17,11 @@ from collections.abc import Callable, Iterable, Iterator
 from hashlib import md5
 from typing import NamedTuple
 
+import pyarrow as pa
+
 from clew.errors import InputError
-from clew.types import Extraction
+from clew.store.schema import ALIAS_RELATION
+from clew.types import Extraction, Mention
 
 
 class ExtractedPassage(NamedTuple):
@@ -28,6 +31,19 @@ class ExtractedPassage(NamedTuple):
     title: str
     text: str
     extraction: Extraction
+
+
+def read_extractions(rows: pa.Table) -> list[Extraction]:
+    """Return the extraction of each passage of a table, an empty one where the extraction failed."""
+    columns = rows["mentions"].to_pylist(), rows["triples"].to_pylist()
+    return [
+        Extraction(
+            tuple(Mention(m["name"], m["kind"], m["start"], m["end"]) for m in mentions or ()),
+            tuple((t["head"], t["relation"], t["tail"]) for t in triples or () if t["relation"] != ALIAS_RELATION),
+            tuple((t["head"], t["tail"]) for t in triples or () if t["relation"] == ALIAS_RELATION),
+        )
+        for mentions, triples in zip(*columns, strict=True)
+    ]
 
 
 def format_extractions(layout: str, passages: Iterable[ExtractedPassage]) -> Iterator[str]:

@@ -4,8 +4,10 @@ Names are compared by 64-bit hashes: of ten million, two different ones are take
 hundred thousand. Only what differs becomes text in memory.
 """
 
+import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +15,6 @@ from numpy.typing import NDArray
 from clew.arrays import LongArray
 from clew.graph.snapshot.snapshot import Snapshot
 from clew.text.normalization import key_hash
-from clew.text.places import compared_metadata
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +67,14 @@ def _is_same_passage(old: Snapshot, before: int, new: Snapshot, after: int) -> b
         return False
     one, other = old.metadata[before], new.metadata[after]
     return one == other or compared_metadata(one) == compared_metadata(other)
+
+
+def compared_metadata(stored: str) -> dict[str, Any]:
+    """Return the stored metadata of a passage but the time of its file, which differs between copies of a folder."""
+    metadata: dict[str, Any] = json.loads(stored)
+    if "path" in metadata:
+        metadata.pop("modified", None)
+    return metadata
 
 
 class _JoinedNames:

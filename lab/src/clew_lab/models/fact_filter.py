@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from pydantic import BaseModel
 
-from clew.models.llm.prompts.template import Template, render_numbered_facts, wrap_in_tag
+from clew.models.llm.prompts.template import Template, render_path, wrap_in_tag
 from clew.types import Prompt, Triple
 
 REPLY_TOKENS = 128
@@ -39,7 +39,9 @@ Example of a reply: {"facts": [1, 3]}""",
 
 def build_prompt(question: str, facts: Sequence[Triple]) -> Prompt:
     """Return the prompt for one question."""
-    return TEMPLATE.build_prompt(f"{wrap_in_tag('question', question)}\n\n{render_numbered_facts(facts)}")
+    lines = (" ".join(render_path((fact,)).split()) for fact in facts)
+    numbered = "\n".join(f"{number}. {line}" for number, line in enumerate(lines, 1))
+    return TEMPLATE.build_prompt(f"{wrap_in_tag('question', question)}\n\n{wrap_in_tag('noted-facts', numbered)}")
 
 
 def parse_positions(reply: FactNumbers, count: int) -> tuple[int, ...]:

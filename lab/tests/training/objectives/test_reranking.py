@@ -36,10 +36,6 @@ RELEVANT = [True, False, False, True, False, False]
 READ = FeatureColumns((0,), (0,))
 
 
-class StoppedError(Exception):
-    """Simulates a kill."""
-
-
 def silent(stage: str, done: int, total: int) -> None:
     assert stage
     assert 0 <= done <= total
@@ -119,22 +115,6 @@ def test_evidence_is_raised_and_the_rest_lowered(kind: LossKind) -> None:
     assert sum(values) == pytest.approx(0.0, abs=1e-6)
 
 
-@pytest.mark.parametrize("temperature", [0.1, 1.0])
-def test_set_raises_the_worst_ranked_evidence_most(temperature: float) -> None:
-    better, worse = (gradient(RerankLoss("set", temperature))[place] for place in (0, 3))
-    listwise_gradient = gradient(RerankLoss("listwise"))
-    assert worse < better < 0
-    assert worse / better > 1.05 * listwise_gradient[3] / listwise_gradient[0]
-
-
-def test_a_lower_temperature_raises_the_worst_more() -> None:
-    shares = []
-    for temperature in (0.05, 0.5, 5.0):
-        values = gradient(RerankLoss("set", temperature))
-        shares.append(values[3] / (values[0] + values[3]))
-    assert shares[0] > shares[1] > shares[2] > 0.5
-
-
 @pytest.mark.parametrize("kind", LOSSES)
 def test_only_the_hardest_others_have_a_gradient(kind: LossKind) -> None:
     scores = torch.tensor(SCORES, requires_grad=True)
@@ -211,22 +191,6 @@ def test_a_network_with_edges_learns_the_task(kind: LossKind, tmp_path: Path) ->
 def test_a_network_without_edges_does_not_learn_the_task(tmp_path: Path) -> None:
     result = train(make_network("mlp"), make_objective(), RECIPE, tmp_path, silent)
     assert 0.5 <= result.figures["held out recall@2"] < 0.7  # the named one, and of the others one by chance
-
-
-@pytest.mark.slow
-def test_a_killed_run_resumes_to_the_same_weights(tmp_path: Path) -> None:
-    def killed(stage: str, done: int, total: int) -> None:
-        if stage.startswith("epoch 3 ") and done == 2:
-            raise StoppedError
-
-    models = [make_network("relational") for _ in range(3)]
-    short = replace(RECIPE, epochs=4)
-    train(models[0], make_objective(16), short, tmp_path / "whole", silent)
-    with pytest.raises(StoppedError):
-        train(models[1], make_objective(16), short, tmp_path / "cut", killed)
-    train(models[2], make_objective(16), short, tmp_path / "cut", silent)
-    for name, tensor in models[0].state_dict().items():
-        assert torch.equal(tensor, models[2].state_dict()[name])
 
 
 def test_batches_have_all_questions_once_in_the_order_of_the_seed() -> None:

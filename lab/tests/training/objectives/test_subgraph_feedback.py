@@ -132,14 +132,6 @@ def test_policy_raises_the_probability_of_the_selection_that_helps() -> None:
     assert objective.validate(model)["minus loss"] == pytest.approx(-0.1)
 
 
-def test_the_loop_keeps_the_weights_of_policy(tmp_path: Path) -> None:
-    model, objective = build_scorer(SETTINGS, WIDTH, 0), make_objective(EdgeReader())
-    done = train(model, objective, Recipe(epochs=3, rate=0.05, warmup=1, average=0.0), tmp_path, silent)
-    assert done.initial_figures["minus loss"] == pytest.approx(-3.0)
-    assert done.figures["minus loss"] == pytest.approx(-0.1)
-    assert objective.validate(model) == done.figures
-
-
 def test_paper_raises_the_probability_of_an_unhelpful_selection(tmp_path: Path) -> None:
     """With the published loss, the first selection becomes ever likelier, and the helpful one never is selected."""
     reader = EdgeReader((1, 4))
@@ -155,18 +147,6 @@ def test_paper_raises_the_probability_of_an_unhelpful_selection(tmp_path: Path) 
     assert selection_probability(model, reader.wanted) < helping
     done = train(model, objective, Recipe(epochs=3, rate=0.01, warmup=1), tmp_path, silent)
     assert done.figures["minus loss"] == pytest.approx(-3.0)
-
-
-def test_paper_has_a_gradient_proportional_to_the_loss() -> None:
-    scores = torch.tensor([0.4, 0.1, -0.2, 0.3, 0.0, 0.2], requires_grad=True)
-    part, graph = induced_subgraph(EXAMPLE.question_graph.graph.graph, [0, 2]), EXAMPLE.question_graph.graph.graph
-    gradients = []
-    for loss in (0.1, 3.0):
-        (gradient,) = torch.autograd.grad(paper_loss([scores], [part], [graph], torch.tensor([loss])), scores)
-        assert float(-gradient[0]) > 0
-        assert float(-gradient[2]) > 0
-        gradients.append(gradient)
-    torch.testing.assert_close(gradients[1], 30 * gradients[0])
 
 
 # The gradient, against the sum over all selections.
@@ -303,31 +283,6 @@ def test_recipes_out_of_range_are_refused(wrong: dict[str, float]) -> None:
 
 class StoppedError(Exception):
     """Simulates a kill."""
-
-
-class StoppingReader(EdgeReader):
-    """Simulates a kill at one of its calls."""
-
-    def __init__(self, at: int) -> None:
-        super().__init__()
-        self._at = at
-
-    def loss(self, questions: Sequence[str], contexts: Sequence[GraphContext], answers: Sequence[str]) -> "FloatArray":
-        if self.calls == self._at:
-            raise StoppedError
-        return super().loss(questions, contexts, answers)
-
-
-@pytest.mark.parametrize("objective", [POLICY, PAPER])
-def test_a_killed_run_resumes_to_the_same_weights(tmp_path: Path, objective: FeedbackObjective) -> None:
-    recipe = Recipe(epochs=3, rate=0.02, warmup=1, seed=4)
-    whole, cut, resumed = (build_scorer(SETTINGS, WIDTH, 3) for _ in range(3))
-    train(whole, make_objective(EdgeReader(), objective), recipe, tmp_path / "whole", silent)
-    with pytest.raises(StoppedError):
-        train(cut, make_objective(StoppingReader(7), objective), recipe, tmp_path / "cut", silent)
-    train(resumed, make_objective(EdgeReader(), objective), recipe, tmp_path / "cut", silent)
-    for one, other in zip(whole.parameters(), resumed.parameters(), strict=True):
-        assert torch.equal(one, other)
 
 
 # A trainable reader.

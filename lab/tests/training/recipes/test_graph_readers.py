@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from clew.errors import InputError, ProviderError
+from clew.errors import InputError
 from clew.models.encoders.hashing import HashingEncoder
 from clew_lab.graph_readers.causal_lm import CausalReader
 from clew_lab.graph_readers.path_reader import PathGraphReader
@@ -83,8 +83,3 @@ def test_what_a_reader_learned_is_written(llama: Path, tmp_path: Path) -> None:
 def test_what_nothing_reads_is_refused(given: tuple[str, int], message: str) -> None:
     with pytest.raises(InputError, match=message):
         ReaderSettings(*given)
-
-
-def test_a_model_that_is_not_there_is_told_at_once(tmp_path: Path) -> None:
-    with pytest.raises((InputError, ProviderError), match="none"):
-        open_model(ReaderSettings(str(tmp_path / "none")))

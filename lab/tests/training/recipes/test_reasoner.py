@@ -13,20 +13,15 @@ from clew.index import Index
 from clew.retrievers.gfm.settings import EntityForm
 from clew.retrievers.gfm.weights import load_weights
 from clew.training.data.gfm_examples import make_examples
-from clew.types import Question
 from clew_lab.gfm.published_retriever import GFMPaper
 from clew_lab.training.recipes.gfm_graphs import graph_view
 from clew_lab.training.recipes.gfm_recipe import GFMRecipe
 from clew_lab.training.recipes.networks import query_network_settings
 from clew_lab.training.recipes.weight_settings import settings_of_weights
 from lab.tests.gfm import test_published_checkpoint, test_reasoner
+from lab.tests.training.recipes.test_published_recipe import QUESTIONS
 from tests.faults.commands import run_clew
 from tests.models.tiny_bert import WIDTH, write_tiny_bert
-
-QUESTIONS = (
-    Question("a", "Where was the commander of the Vega born?", gold=("vega", "palander")),
-    Question("b", "In which province is the town Karlskrona?", gold=("karlskrona", "bridge")),
-)
 
 
 @pytest.fixture(scope="module")

@@ -277,38 +277,6 @@ def test_the_run_on_other_questions_or_by_another_reader_is_refused(question_set
             train_selection(some, rest, judge, ENCODER, SelectionRecipe(SETTINGS, FEEDBACK, short), run, silent)
 
 
-def test_a_run_that_could_not_begin_does_not_bind_the_next(question_sets: Sets, tmp_path: Path) -> None:
-    learned, held = question_sets
-    reader, short = local_reader(ENCODER, learned, ()), replace(RECIPE, epochs=1)
-    with pytest.raises(InputError, match="do not depend on the selection"):
-        train_selection(
-            learned,
-            held,
-            reader,
-            ENCODER,
-            SelectionRecipe(SETTINGS, replace(FEEDBACK, budget=20), short),
-            tmp_path / "run",
-            silent,
-        )
-    assert not list(tmp_path.iterdir())
-    train_selection(
-        learned, held, reader, ENCODER, SelectionRecipe(SETTINGS, FEEDBACK, short), tmp_path / "run", silent
-    )
-
-
-def test_the_printed_loss_teaches_no_end(question_sets: Sets, tmp_path: Path) -> None:
-    paper, stops = replace(FEEDBACK, objective="paper"), replace(SETTINGS, stops=True)
-    with pytest.raises(InputError, match="does not train where a selection ends"):
-        train_selection(
-            *question_sets,
-            local_reader(ENCODER, [], ()),
-            ENCODER,
-            SelectionRecipe(stops, paper, RECIPE),
-            tmp_path,
-            silent,
-        )
-
-
 def test_the_run_of_another_network_or_recipe_is_refused(question_sets: Sets, tmp_path: Path) -> None:
     some, reader = question_sets[0], local_reader(ENCODER, question_sets[0], ())
     short = replace(RECIPE, epochs=1)

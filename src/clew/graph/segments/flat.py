@@ -1,10 +1,10 @@
-"""Segments as named arrays, one to one, for files and for comparing."""
+"""Segments, and other records of arrays, as named arrays, one to one, for files and for comparing."""
 
 from collections.abc import Hashable, Mapping
 from dataclasses import is_dataclass
 from functools import cache
 from operator import attrgetter
-from typing import Any, get_type_hints
+from typing import Any, TypeVar, get_type_hints
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,7 @@ from clew.graph.segments.segment import Ragged, Segment, SegmentPassages
 from clew.graph.segments.sentence_columns import StoredSentences
 from clew.graph.string_array import StringArray
 
+RecordT = TypeVar("RecordT")
 _DIMENSIONS = {
     "passages.vectors": 2, "facts.mention_spans": 2, "facts.triples.values": 2, "titles.links.values": 2,
     "sentences.spans.values": 2, "sentences.vectors": 2,
@@ -29,25 +30,25 @@ _NAMES: dict[str, tuple[Any, str]] = {
 """Where the fields of `StoredNames` stand in a segment."""
 
 
-def flatten_segment(segment: Segment) -> dict[str, NDArray[Any]]:
-    """Return the arrays of a segment, in its shapes, by their paths, such as `names.keys.texts.data`."""
+def flatten_arrays(record: object) -> dict[str, NDArray[Any]]:
+    """Return the arrays of a record such as a `Segment`, in its shapes, by their paths: `names.keys.texts.data`."""
     arrays: dict[str, NDArray[Any]] = {}
-    _flatten(segment, "", arrays)
+    _flatten(record, "", arrays)
     return arrays
 
 
-def unflatten_segment(arrays: Mapping[str, NDArray[Any]], name: str) -> Segment:
-    """Return the segment of the arrays of `flatten_segment`, read from the file `name`.
+def unflatten_arrays(kind: type[RecordT], arrays: Mapping[str, NDArray[Any]], name: str) -> RecordT:
+    """Return the record of the arrays of `flatten_arrays`, read from the file `name`.
 
     Raises IndexFormatError, which names the file, where an array is missing or misshapen.
     """
-    segment = _unflatten(Segment, "", arrays, name)
-    assert isinstance(segment, Segment)
-    return segment
+    record = _unflatten(kind, "", arrays, name)
+    assert isinstance(record, kind)
+    return record
 
 
 def unflatten_stored_passages(arrays: Mapping[str, NDArray[Any]], name: str) -> StoredPassages:
-    """Return what searches read of the passages of a segment; arrays and errors are those of `unflatten_segment`."""
+    """Return what searches read of the passages of a segment; arrays and errors are those of `unflatten_arrays`."""
     parts = {part: _unflatten(kind, f"passages.{part}", arrays, name) for part, kind in _stored_columns().items()}
     spans, vectors = _unflatten(Ragged, _SPANS, arrays, name), _unflatten(np.ndarray, _VECTORS, arrays, name)
     names = {part: _unflatten(kind, path, arrays, name) for part, (kind, path) in _NAMES.items()}

@@ -37,11 +37,6 @@ class RelationalEdges:
         """The number of nodes."""
         return len(self.indptr) - 1
 
-    @property
-    def largest_degree(self) -> int:
-        """The highest number of edges of a receiver; it reads all of them."""
-        return int(np.diff(self.indptr).max(initial=0))
-
 
 def relation_texts(snapshot: Snapshot) -> list[str]:
     """Return the texts of the R relations of a snapshot's graphs."""

@@ -140,9 +140,9 @@ def _build_plain(kind: str, argument: str, _: ExtractionTools) -> Extractor:
         raise _unknown(f"{kind}:{argument}")
     if kind == RULES:
         return RuleExtractor()
-    from clew.indexing.extraction.span_extractor import CasingExtractor
+    from clew.indexing.extraction.span_extractor import LearnedExtractor
 
-    return CasingExtractor()
+    return LearnedExtractor(rules=RuleExtractor())
 
 
 EXTRACTORS = Registry(

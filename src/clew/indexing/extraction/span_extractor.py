@@ -57,13 +57,17 @@ class LearnedExtractor:
     Args:
         folder: Folder of the weights; None for the package's own.
         encoder: The encoder whose states are read; None for the bundled one, which is loaded on first use.
+        rules: Read the passages whose capitals tell something; None where the weights read all.
 
     Raises:
         InputError: The weights were trained on another encoder.
         ProviderError: The weights cannot be read.
     """
 
-    def __init__(self, folder: Path | None = None, encoder: StateEncoder | None = None) -> None:
+    def __init__(
+        self, folder: Path | None = None, encoder: StateEncoder | None = None, rules: RuleExtractor | None = None
+    ) -> None:
+        self._rules = rules
         self._weights = load_extractor(folder or EXTRACTOR_WEIGHTS)
         self._encoder = encoder or Int8MiniLM()
         if encoder is None and self._weights.encoder != Int8MiniLM.fingerprint:
@@ -74,8 +78,9 @@ class LearnedExtractor:
 
     @property
     def fingerprint(self) -> str:
-        """The weights, the encoder and the code."""
-        return self._weights.fingerprint
+        """The weights, the encoder and the code; and the rules."""
+        own = self._weights.fingerprint
+        return own if self._rules is None else f"auto:{self._rules.fingerprint}:{own}"
 
     @property
     def encoder_fingerprint(self) -> str:
@@ -83,15 +88,24 @@ class LearnedExtractor:
         return self._weights.encoder
 
     def extract(self, passages: Sequence[Passage]) -> list[Extraction | Failure]:
-        """Return for each passage the mentions, in order and without overlaps, and the triples."""
-        return self.extract_and_encode(passages)[0]
+        """Return for each passage the mentions, in order and without overlaps, and the triples.
+
+        The encoder reads no passage that the rules read.
+        """
+        wanted = self._choose(passages)
+        found = self._extract([passages[place] for place in wanted], range(len(wanted)))[0] if wanted else {}
+        return self._fill(passages, {place: found[number] for number, place in enumerate(wanted)})
 
     def extract_and_encode(self, passages: Sequence[Passage]) -> tuple[list[Extraction | Failure], EncodedPassages]:
         """Return the results of `extract`, and the vectors of the passages and their sentences from the same runs."""
-        results, encoded = self.extract_some(passages, range(len(passages)))
-        return [results[place] for place in range(len(passages))], encoded
+        learned, encoded = self._extract(passages, self._choose(passages))
+        return self._fill(passages, learned), encoded
 
-    def extract_some(
+    def _choose(self, passages: Sequence[Passage]) -> list[int]:
+        """Return the positions of the passages that are for the weights."""
+        return [at for at, passage in enumerate(passages) if self._rules is None or is_uninformative(passage.text)]
+
+    def _extract(
         self, passages: Sequence[Passage], wanted: Collection[int]
     ) -> tuple[dict[int, Extraction], EncodedPassages]:
         """Return the results of the passages at `wanted` by position, and the vectors of all from the same runs."""
@@ -104,46 +118,11 @@ class LearnedExtractor:
         encoded = read_states(self._encoder, [(passage.title, passage.text) for passage in passages], find)
         return {place: _make_extraction(passages[place], join_readings(own)) for place, own in read.items()}, encoded
 
-
-@final
-class CasingExtractor:
-    """Finds names by rules, and by trained weights in passages whose capitals tell nothing."""
-
-    def __init__(self) -> None:
-        self._rules = RuleExtractor()
-        self._learned = LearnedExtractor()
-
-    @property
-    def fingerprint(self) -> str:
-        """Fingerprints of both."""
-        return f"auto:{self._rules.fingerprint}:{self._learned.fingerprint}"
-
-    @property
-    def encoder_fingerprint(self) -> str:
-        """Fingerprint of the encoder whose states are read."""
-        return self._learned.encoder_fingerprint
-
-    def extract(self, passages: Sequence[Passage]) -> list[Extraction | Failure]:
-        """Return for each passage what the one or the other finds; the encoder reads no more than it has to."""
-        uncased = _find_uncased(passages)
-        learned = self._learned.extract([passages[place] for place in uncased]) if uncased else []
-        return self._fill(passages, dict(zip(uncased, learned, strict=True)))
-
-    def extract_and_encode(self, passages: Sequence[Passage]) -> tuple[list[Extraction | Failure], EncodedPassages]:
-        """Return the results of `extract`, and the vectors of the passages and their sentences from the same runs."""
-        learned, encoded = self._learned.extract_some(passages, _find_uncased(passages))
-        return self._fill(passages, learned), encoded
-
-    def _fill(
-        self, passages: Sequence[Passage], learned: Mapping[int, Extraction | Failure]
-    ) -> list[Extraction | Failure]:
+    def _fill(self, passages: Sequence[Passage], learned: Mapping[int, Extraction]) -> list[Extraction | Failure]:
         """Return what was learned by position, and what the rules find elsewhere."""
-        others = iter(self._rules.extract([p for place, p in enumerate(passages) if place not in learned]))
+        rest = [passage for place, passage in enumerate(passages) if place not in learned]
+        others = iter(() if self._rules is None else self._rules.extract(rest))
         return [learned[place] if place in learned else next(others) for place in range(len(passages))]
-
-
-def _find_uncased(passages: Sequence[Passage]) -> list[int]:
-    return [place for place, passage in enumerate(passages) if is_uninformative(passage.text)]
 
 
 def find_spans(tagger: SpanTagger, reading: PassageReading) -> list[tuple[int, int]]:

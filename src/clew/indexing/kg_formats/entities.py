@@ -2,184 +2,68 @@
 
 An entity of a graph is identified by its exact id. Its key, by which passages that mention it find it, is that of its
 label; where several entities have one key (`Face` and `face`), each gets a key of its own, and the name leads to all of
-them. Texts are numbered as they come and held once; in Python each distinct name is folded once, some at a time. The
-result does not depend on the order of the shards.
-
-Numbers for the distinct texts of Arrow columns: a compiled hash table that holds each text once, as bytes.
+them. In Python each distinct name is folded once. The result does not depend on the order of the shards.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import final
 from urllib.parse import unquote
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from clew.arrays import BoolArray, HashArray, IntArray, LongArray
-from clew.arrays.kernels import njit
 from clew.graph.csr import run_starts
 from clew.graph.segments.segment import CollisionError, Vocabulary
 from clew.graph.snapshot.imported_graph import ImportedGraph
-from clew.graph.string_array import StringArray, StringWriter, take_strings, unequal_row
+from clew.graph.string_array import StringArray, StringWriter, take_strings
 from clew.indexing.kg_formats.tables import ALIAS, NODE, is_iri, last_segment
-from clew.indexing.segments.vocabularies import rank_strings
+from clew.indexing.merging.vocabularies import check_texts
+from clew.indexing.segments.vocabularies import from_arrow, make_vocabulary, rank_strings
 from clew.text.normalization import key_hash, name_key
-
-_NO_BYTES = np.zeros(0, dtype=np.uint8)
-
-
-@final
-class TextNumbers:
-    """Numbers texts in the order in which they come; equal texts have one number."""
-
-    def __init__(self) -> None:
-        self.clear()
-
-    def clear(self) -> None:
-        """Forget all texts."""
-        self._slots: IntArray = np.full(1 << 10, -1, dtype=np.int32)
-        self._data: NDArray[np.uint8] = np.empty(1 << 14, dtype=np.uint8)
-        self._offsets: LongArray = np.zeros(1 << 9, dtype=np.int64)
-        self._count = 0
-
-    def __len__(self) -> int:
-        return self._count
-
-    def number(self, column: pa.StringArray) -> IntArray:
-        """Return the numbers (n,) of the texts of a column without nulls."""
-        data, offsets = _buffers(column)
-        self._reserve(len(column), int(offsets[-1] - offsets[0]))
-        numbers, self._count = _number(data, offsets, self._slots, self._data, self._offsets, self._count)
-        return numbers  # type: ignore[no-any-return]
-
-    def texts(self) -> StringArray:
-        """Return the texts by number."""
-        offsets = self._offsets[: self._count + 1]
-        return StringArray(self._data[: offsets[-1]], offsets)
-
-    def _reserve(self, texts: int, size: int) -> None:
-        """Make room for some more texts and bytes."""
-        used = int(self._offsets[self._count])
-        if used + size > len(self._data):
-            self._data = _widen(self._data, max(2 * len(self._data), used + size))
-        if self._count + texts + 1 > len(self._offsets):
-            self._offsets = _widen(self._offsets, max(2 * len(self._offsets), self._count + texts + 1))
-        slots = len(self._slots)
-        while 2 * (self._count + texts) > slots:
-            slots *= 2
-        if slots > len(self._slots):
-            self._slots = np.full(slots, -1, dtype=np.int32)
-            _fill_slots(self._slots, self._data, self._offsets, self._count)
-
-
-def _widen(array: np.ndarray, size: int) -> np.ndarray:
-    wider = np.zeros(size, dtype=array.dtype)
-    wider[: len(array)] = array
-    return wider
-
-
-def _buffers(column: pa.StringArray) -> tuple[NDArray[np.uint8], NDArray[np.int32]]:
-    """Return the bytes of a column, and where each text begins in them."""
-    _, offsets, data = column.buffers()
-    if not len(column):
-        return _NO_BYTES, np.zeros(1, dtype=np.int32)
-    starts = np.frombuffer(offsets, dtype=np.int32)[column.offset : column.offset + len(column) + 1]
-    return (np.frombuffer(data, dtype=np.uint8) if data else _NO_BYTES), starts
-
-
-@njit
-def _hash_bytes(data, begin, end):  # type: ignore[no-untyped-def]
-    state = np.uint64(0xCBF29CE484222325)
-    for i in range(begin, end):
-        state = (state ^ np.uint64(data[i])) * np.uint64(0x100000001B3)  # FNV-1a
-    return state ^ (state >> np.uint64(32))
-
-
-@njit
-def _fill_slots(slots, data, offsets, count):  # type: ignore[no-untyped-def]
-    mask = len(slots) - 1
-    for text in range(count):
-        slot = np.int64(_hash_bytes(data, offsets[text], offsets[text + 1]) & np.uint64(mask))
-        while slots[slot] >= 0:
-            slot = (slot + 1) & mask
-        slots[slot] = text
-
-
-@njit
-def _number(column, column_offsets, slots, data, offsets, count):  # type: ignore[no-untyped-def]
-    mask = len(slots) - 1
-    numbers = np.empty(len(column_offsets) - 1, dtype=np.int32)
-    for row in range(len(numbers)):
-        begin, end = column_offsets[row], column_offsets[row + 1]
-        size = end - begin
-        slot = np.int64(_hash_bytes(column, begin, end) & np.uint64(mask))
-        found = -1
-        while slots[slot] >= 0 and found < 0:
-            text = slots[slot]
-            start = offsets[text]
-            if offsets[text + 1] - start == size:
-                i = 0
-                while i < size and data[start + i] == column[begin + i]:
-                    i += 1
-                if i == size:
-                    found = text
-            slot = (slot + 1) & mask
-        if found < 0:
-            found = count
-            slots[slot] = count
-            start = offsets[count]
-            for i in range(size):
-                data[start + i] = column[begin + i]
-            offsets[count + 1] = start + size
-            count += 1
-        numbers[row] = found
-    return numbers, count
-
 
 _KEY_SEPARATOR = "\0"  # between a shared key and the id that makes it unique; no name of a graph contains it
 _NUMBER = re.compile("[0-9]+")
 _CHUNK = 1 << 16  # names that are Python objects at once
 
 
+Column = list[pa.DictionaryArray]  # of each shard
+
+
 @final
 class GraphTexts:
-    """The triples and names of graphs, as numbers of texts; shards are added one at a time."""
+    """The triples and names of graphs, each text of a shard once; shards are added one at a time."""
 
     def __init__(self) -> None:
-        self.ids, self.relations, self.kinds, self.names = TextNumbers(), TextNumbers(), TextNumbers(), TextNumbers()
-        self._triples: list[IntArray] = []
-        self._names: list[IntArray] = []
+        self.triples: tuple[Column, Column, Column] = [], [], []  # head, relation, tail: entities by their ids
+        self.names: tuple[Column, Column, Column] = [], [], []  # entity, kind of name, name
 
     def add_triples(self, triples: pa.StructArray) -> None:
         """Add triples (head, relation, tail) of entities' ids."""
-        head, relation, tail = triples.flatten()  # it respects the offset of a slice
-        columns = self.ids.number(head), self.relations.number(relation), self.ids.number(tail)
-        self._triples.append(np.column_stack(columns))
+        _add_columns(self.triples, triples)
 
     def add_names(self, names: pa.StructArray) -> None:
         """Add names of entities (id, kind of name, name)."""
-        entity, kind, name = names.flatten()
-        self._names.append(np.column_stack([self.kinds.number(kind), self.names.number(name), self.ids.number(entity)]))
-
-    def triples(self) -> IntArray:
-        """Return all triples (t, 3): head, relation, tail; they are then forgotten here."""
-        return _join_rows(self._triples)
-
-    def entity_names(self) -> IntArray:
-        """Return all names (n, 3): kind, name, entity; they are then forgotten here."""
-        return _join_rows(self._names)
+        _add_columns(self.names, names)
 
 
-def _join_rows(parts: list[IntArray]) -> IntArray:
-    rows = np.empty((sum(map(len, parts)), 3), dtype=np.int32)
-    end = len(rows)
-    while parts:
-        part = parts.pop()
-        rows[end - len(part) : end] = part
-        end -= len(part)
-    return rows
+def _add_columns(columns: tuple[Column, ...], rows: pa.StructArray) -> None:
+    for column, values in zip(columns, rows.flatten(), strict=True):  # it respects the offset of a slice
+        column.append(values.cast(pa.large_string()).dictionary_encode())
+
+
+def _number_texts(*columns: Column) -> tuple[StringArray, list[IntArray]]:
+    """Return the distinct texts of some columns, and the numbers (n,) of each column; the columns are then empty."""
+    sizes = [sum(map(len, column)) for column in columns]
+    parts = [part for column in columns for part in column]
+    for column in columns:
+        column.clear()
+    if not parts:
+        return StringArray.pack(()), [np.zeros(0, dtype=np.int32) for _ in columns]
+    joined = pa.chunked_array(parts).unify_dictionaries()
+    numbers = np.concatenate([chunk.indices.to_numpy() for chunk in joined.chunks])
+    return from_arrow(joined.chunk(0).dictionary), np.split(numbers, np.cumsum(sizes)[:-1])
 
 
 def build_imported_graph(graphs: GraphTexts, salt: int = 0) -> ImportedGraph:
@@ -187,24 +71,29 @@ def build_imported_graph(graphs: GraphTexts, salt: int = 0) -> ImportedGraph:
 
     Two texts with one hash under this salt are a CollisionError.
     """
-    triples, names = graphs.triples(), graphs.entity_names()
-    is_entity = _mark_entities(graphs, triples, names)
+    (heads, stated, tails), (named, of_kind, name_column) = graphs.triples, graphs.names
+    id_texts, (head, tail, entity) = _number_texts(heads, tails, named)
+    relation_texts, (relation,) = _number_texts(stated)
+    kinds, (kind,) = _number_texts(of_kind)
+    texts, (name,) = _number_texts(name_column)
+    triples, names = np.column_stack([head, relation, tail]), np.column_stack([kind, name, entity])
+    del head, relation, tail, kind, name, entity
+    is_entity = _mark_entities(len(id_texts), list(kinds), triples, names)
     entity_of_id = np.cumsum(is_entity, dtype=np.int32) - 1
-    ids = take_strings(graphs.ids.texts(), np.flatnonzero(is_entity))
-    graphs.ids.clear()
+    ids = take_strings(id_texts, np.flatnonzero(is_entity))
+    del id_texts
     names = names[is_entity[names[:, 2]]]
     names[:, 2] = entity_of_id[names[:, 2]]
-    labels, is_named = _choose_labels(ids, graphs, names)
+    labels, is_named = _choose_labels(ids, list(kinds), texts, names)
     keys, rank, name_hashes = _make_keys(ids, labels, salt)
-    relations, relation_rank = _sort_vocabulary(graphs.relations.texts(), None, salt)
+    relations, relation_rank = make_vocabulary(list(relation_texts), salt)
     key_of_id = rank[entity_of_id]
     for column, numbers in ((0, key_of_id), (1, relation_rank), (2, key_of_id)):
         triples[:, column] = numbers[triples[:, column]]
     del key_of_id, entity_of_id
-    other_hashes, others = _hash_other_names(ids, is_named, graphs.names.texts(), names, salt)
+    other_hashes, others = _hash_other_names(ids, is_named, texts, names, salt)
     own = np.flatnonzero(name_hashes)
-    graphs.names.clear()
-    del ids, is_named, names
+    del texts, ids, is_named, names
     return ImportedGraph(
         keys=keys,
         labels=take_strings(labels, np.argsort(rank)),
@@ -215,20 +104,21 @@ def build_imported_graph(graphs: GraphTexts, salt: int = 0) -> ImportedGraph:
     )
 
 
-def _mark_entities(graphs: GraphTexts, triples: IntArray, names: IntArray) -> BoolArray:
-    """Return which ids are entities: the ends of triples, and those that a file lists."""
-    is_entity = np.zeros(len(graphs.ids), dtype=bool)
+def _mark_entities(count: int, kinds: Sequence[str], triples: IntArray, names: IntArray) -> BoolArray:
+    """Return which of `count` ids are entities: the ends of triples, and those that a file lists."""
+    is_entity = np.zeros(count, dtype=bool)
     is_entity[triples[:, 0]] = True
     is_entity[triples[:, 2]] = True
-    is_listed = np.array([kind == NODE for kind in graphs.kinds.texts()], dtype=bool)
+    is_listed = np.array([kind == NODE for kind in kinds], dtype=bool)
     if len(names):
         is_entity[names[is_listed[names[:, 0]], 2]] = True
     return is_entity
 
 
-def _choose_labels(ids: StringArray, graphs: GraphTexts, names: IntArray) -> tuple[StringArray, BoolArray]:
+def _choose_labels(
+    ids: StringArray, kinds: Sequence[str], texts: StringArray, names: IntArray
+) -> tuple[StringArray, BoolArray]:
     """Return entities' labels (no language or English first, then by alphabet), and which are not their ids."""
-    texts = graphs.names.texts()
     writer = StringWriter(len(ids))
     writer.add(ids, np.arange(len(ids)), np.arange(len(ids)))
     first = np.zeros(len(ids), dtype=np.uint8)
@@ -237,7 +127,6 @@ def _choose_labels(ids: StringArray, graphs: GraphTexts, names: IntArray) -> tup
     addresses = np.flatnonzero(first == ord("<"))
     for rows in _chunks(addresses):
         writer.add(StringArray.pack(default_label(ids[row]) for row in rows.tolist()), np.arange(len(rows)), rows)
-    kinds = list(graphs.kinds.texts())
     is_label = np.array([kind != ALIAS for kind in kinds], dtype=bool)
     language = np.array([_language_rank(kind.partition("@")[2]) for kind in kinds], dtype=np.int64)
     labels = names[np.diff(texts.offsets)[names[:, 1]] > 0] if len(names) else names
@@ -262,7 +151,7 @@ def _make_keys(ids: StringArray, labels: StringArray, salt: int) -> tuple[Vocabu
     order = np.argsort(name_hashes, kind="stable")
     is_same = name_hashes[order[1:]] == name_hashes[order[:-1]]
     repeated = order[1:][is_same]
-    _check_equal(take_strings(folded, order[:-1][is_same]), take_strings(folded, repeated))
+    check_texts(take_strings(folded, repeated), folded, order[:-1][is_same])
     is_shared = name_hashes == 0
     is_shared[repeated] = True
     is_shared[order[:-1][is_same]] = True
@@ -289,15 +178,8 @@ def _fold_names(names: StringArray, rows: IntArray | LongArray, salt: int) -> tu
     return writer.finish(), hashes
 
 
-def _check_equal(one: StringArray, other: StringArray) -> None:
-    if (row := unequal_row(one, other, np.arange(len(one)))) >= 0:
-        raise CollisionError(f"{one[row]!r} and {other[row]!r} have the same hash")
-
-
-def _sort_vocabulary(texts: StringArray, hashes: HashArray | None, salt: int) -> tuple[Vocabulary, IntArray]:
-    """Return distinct texts as a vocabulary, and the position of each; without hashes they are computed."""
-    if hashes is None:
-        hashes = np.fromiter((key_hash(text, salt) for text in texts), dtype=np.uint64, count=len(texts))
+def _sort_vocabulary(texts: StringArray, hashes: HashArray, salt: int) -> tuple[Vocabulary, IntArray]:
+    """Return distinct texts with their hashes as a vocabulary, and the position of each."""
     order = np.argsort(hashes)
     hashes = hashes[order]
     if (hashes[1:] == hashes[:-1]).any():

@@ -12,11 +12,12 @@ from numpy.typing import NDArray
 
 from clew.arrays import IntArray, LongArray
 from clew.graph.csr import Adjacency, build_adjacency, unweighted_rows
-from clew.graph.sentence_index import MAX_BRIDGE_PASSAGES, MIN_ENTITY_PASSAGES, SentenceRows
+from clew.graph.sentence_index import SentenceRows
 from clew.graph.snapshot.snapshot import Snapshot
 from clew.graph.snapshot.walk_graph import entity_nodes, walk_graph
 from clew.graph.string_array import StringArray, StringWriter
 from clew.indexing.merging.passage_facts import DistinctTriples, distinct_triples
+from clew.indexing.merging.passage_rows import join_by_entities
 from clew.indexing.resolution.entity_decisions import CorrectedEntities
 
 
@@ -112,19 +113,12 @@ def _triples(snapshot: Snapshot, renumbering: _Renumbering, count: int) -> Disti
 
 
 def _sentences(rows: SentenceRows, renumbering: _Renumbering, entity_passages: LongArray) -> SentenceRows:
-    named, count = rows.entities, len(entity_passages)
+    named = rows.entities
     sentences = named.row_indices()
     passage_of_sentence = np.repeat(np.arange(len(rows.offsets) - 1), np.diff(rows.offsets))
     entities = renumbering.apply(passage_of_sentence[sentences], named.indices)
     rest = entities >= 0
     ones = np.ones(int(rest.sum()), dtype=np.float32)
     made = build_adjacency(sentences[rest], entities[rest], ones, named.row_count)
-    is_bridge = (entity_passages >= MIN_ENTITY_PASSAGES) & (entity_passages <= MAX_BRIDGE_PASSAGES)
-    joining = is_bridge[made.indices]
-    numbers = made.row_indices()[joining]
-    bridges = build_adjacency(made.indices[joining], numbers, np.ones(len(numbers), dtype=np.float32), count)
-    return replace(
-        rows,
-        entities=unweighted_rows(made.indptr, made.indices),
-        entity_sentences=unweighted_rows(bridges.indptr, bridges.indices),
-    )
+    own = unweighted_rows(made.indptr, made.indices)
+    return replace(rows, entities=own, entity_sentences=join_by_entities(own, entity_passages))

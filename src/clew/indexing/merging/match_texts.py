@@ -6,10 +6,10 @@ have changed: the rest is taken from the last merge, which keeps it in a file be
 Files of the texts of matches, one beside each segment, so that a merge reads only passages whose matches changed.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, final
+from typing import final
 
 import numpy as np
 import pyarrow.compute as pc
@@ -18,13 +18,13 @@ from numpy.typing import NDArray
 from clew.arrays import HashArray, IntArray, LongArray
 from clew.arrays.kernels import njit
 from clew.errors import IndexFormatError
+from clew.graph.segments.flat import flatten_arrays, unflatten_arrays
 from clew.graph.segments.segment import Segment, Vocabulary
-from clew.graph.string_array import StringArray
 from clew.indexing.extraction.rule_based import DEFAULT_RELATION, relation_words
 from clew.indexing.merging.title_matches import TitleMatches, interleave
 from clew.indexing.merging.vocabularies import join_vocabularies
 from clew.indexing.segments.store import SegmentFile
-from clew.indexing.segments.vocabularies import compact, make_vocabulary, row_positions, to_arrow
+from clew.indexing.segments.vocabularies import Numbering, compact, make_vocabulary, row_positions, to_arrow
 from clew.store.array_file import file_problem, map_arrays, write_arrays
 from clew.text.normalization import token_spans
 from clew.text.sentences import sentence_spans
@@ -55,17 +55,19 @@ def read_match_texts(segment: Segment, matches: TitleMatches, known: MatchTexts 
     changed = np.flatnonzero(is_changed)
     if known is not None and not len(changed) and np.array_equal(keys, known.keys):
         return known
-    relations, forms = _Texts(salt), _Texts(salt)
+    relations, forms, new = Numbering(), Numbering(), list[tuple[int, int]]()
     for passage in changed.tolist():
         places = slice(int(matches.indptr[passage]), int(matches.indptr[passage + 1]))
         spans = list(zip(matches.first[places].tolist(), matches.last[places].tolist(), strict=True))
-        for relation, form in match_texts(segment.passages.texts[passage], spans):
-            relations.add(relation)
-            forms.add(form)
+        found = match_texts(segment.passages.texts[passage], spans)
+        new += [(relations[relation], forms[form]) for relation, form in found]
     is_new = np.repeat(is_changed, np.diff(matches.indptr))
     old = np.zeros(0, dtype=np.int64) if known is None else _entries(known.indptr, (keys != 0) & ~is_changed)
-    relation_texts, relation_numbers = relations.join(known and known.relation_texts, known and known.relations, old)
-    form_texts, form_numbers = forms.join(known and known.form_texts, known and known.forms, old)
+    relation, form = np.array(new, dtype=np.int64).reshape(-1, 2).T
+    relation_texts, relation_numbers = _join(
+        relations, relation, known and known.relation_texts, known and known.relations, old, salt
+    )
+    form_texts, form_numbers = _join(forms, form, known and known.form_texts, known and known.forms, old, salt)
     return MatchTexts(
         keys,
         np.asarray(matches.indptr),
@@ -94,29 +96,6 @@ def match_texts(text: str, matches: Sequence[tuple[int, int]]) -> Iterator[tuple
         previous = stop
 
 
-def match_text_arrays(texts: MatchTexts) -> dict[str, NDArray[Any]]:
-    """Return the arrays that a file of them holds, by name, in the shapes of `MatchTexts`."""
-    arrays: dict[str, NDArray[Any]] = {name: getattr(texts, name) for name in _ARRAYS}
-    for name in _VOCABULARIES:
-        vocabulary: Vocabulary = getattr(texts, name)
-        arrays |= {
-            f"{name}.hashes": vocabulary.hashes,
-            f"{name}.data": vocabulary.texts.data,
-            f"{name}.offsets": vocabulary.texts.offsets,
-        }
-    return arrays
-
-
-def match_texts_of_arrays(arrays: Mapping[str, NDArray[Any]]) -> MatchTexts:
-    """Return the texts of the arrays of `match_text_arrays`; a missing array is a KeyError."""
-    relation_texts, form_texts = (
-        Vocabulary(arrays[f"{name}.hashes"], StringArray(arrays[f"{name}.data"], arrays[f"{name}.offsets"]))
-        for name in _VOCABULARIES
-    )
-    keys, indptr, relations, forms = (arrays[name] for name in _ARRAYS)
-    return MatchTexts(keys, indptr, relations, forms, relation_texts, form_texts)
-
-
 def select_match_texts(texts: MatchTexts, rows: LongArray) -> MatchTexts:
     """Return those of some passages (n,) of a segment, in the order given, without texts that only others had."""
     indptr, entries = row_positions(texts.indptr, rows)
@@ -128,33 +107,17 @@ def select_match_texts(texts: MatchTexts, rows: LongArray) -> MatchTexts:
     return MatchTexts(texts.keys[rows], indptr, relation[relations], form[forms], relation_texts, form_texts)
 
 
-_ARRAYS = ("keys", "indptr", "relations", "forms")
-_VOCABULARIES = ("relation_texts", "form_texts")
-
-
-class _Texts:
-    """Numbers texts in the order in which they come."""
-
-    def __init__(self, salt: int) -> None:
-        self._salt = salt
-        self._numbers: dict[str, int] = {}
-        self._entries: list[int] = []
-
-    def add(self, text: str) -> None:
-        self._entries.append(self._numbers.setdefault(text, len(self._numbers)))
-
-    def join(
-        self, known: Vocabulary | None, numbers: IntArray | None, entries: LongArray
-    ) -> tuple[Vocabulary, tuple[IntArray, IntArray]]:
-        """Return the vocabulary with what `entries` use of a known one, and the numbers of old and new entries."""
-        vocabulary, own = make_vocabulary(list(self._numbers), self._salt)
-        new = own[np.array(self._entries, dtype=np.int64)]
-        if known is None or numbers is None or not len(entries):
-            return vocabulary, (np.zeros(0, dtype=np.int32), new)
-        rest, positions = compact(known, numbers[entries])
-        joined = join_vocabularies([rest, vocabulary])
-        old = joined.numbers[0][positions[numbers[entries]]]
-        return Vocabulary(joined.hashes, joined.texts), (old, joined.numbers[1][new])
+def _join(
+    texts: Numbering, new: LongArray, known: Vocabulary | None, numbers: IntArray | None, old: LongArray, salt: int
+) -> tuple[Vocabulary, tuple[IntArray, IntArray]]:
+    """Return the vocabulary of texts with what the entries `old` use of a known one, and the numbers of both."""
+    vocabulary, positions = make_vocabulary(list(texts), salt)
+    if known is None or numbers is None or not len(old):
+        return vocabulary, (np.zeros(0, dtype=np.int32), positions[new])
+    rest, place = compact(known, numbers[old])
+    joined = join_vocabularies([rest, vocabulary])
+    own = joined.numbers[0][place[numbers[old]]], joined.numbers[1][positions[new]]
+    return Vocabulary(joined.hashes, joined.texts), own
 
 
 def _entries(indptr: LongArray, chosen: NDArray[np.bool_]) -> LongArray:
@@ -196,7 +159,7 @@ class StoredMatchTexts:
             known = _read(file, segment)
             own = read_match_texts(segment, own_matches, known, salt)
             if own is not known or not _path(file).is_file():
-                write_arrays(_path(file), match_text_arrays(own))
+                write_arrays(_path(file), flatten_arrays(own))
             texts.append(own)
             done += len(segment)
         return texts
@@ -226,7 +189,7 @@ def _open(path: Path, passages: int) -> MatchTexts | None:
     if not path.is_file() or file_problem(path) is not None:
         return None
     try:
-        texts = match_texts_of_arrays(map_arrays(path))
-    except (IndexFormatError, KeyError):
+        texts = unflatten_arrays(MatchTexts, map_arrays(path), path.name)
+    except IndexFormatError:
         return None
     return texts if len(texts.keys) == passages else None

@@ -52,8 +52,8 @@ from clew.indexing.merging.vocabularies import (
     union_of_hashes,
 )
 from clew.indexing.merging.workspace import Workspace
-from clew.indexing.segments.store import ChainedParts, OpenedParts
-from clew.indexing.segments.vocabularies import make_vocabulary
+from clew.indexing.segments.store import chain_parts, read_parts
+from clew.indexing.segments.vocabularies import make_vocabulary, take
 from clew.models.threads import map_in_threads
 
 MatchTextSource = Callable[[Sequence[Segment], Sequence[TitleMatches], int], Sequence[MatchTexts]]
@@ -176,25 +176,25 @@ def _link_titles(
     space: Workspace,
 ) -> _LinkedSegments:
     vocabularies = (
-        OpenedParts(segments, lambda segment: segment.names.keys),
-        OpenedParts(segments, lambda segment: segment.tokens.vocabulary),
+        read_parts(segments, lambda segment: segment.names.keys),
+        read_parts(segments, lambda segment: segment.tokens.vocabulary),
     )
     keys, tokens = map_in_threads(
         lambda i: space.keep(join_vocabularies(vocabularies[i], agreeing, space.threads)), 2, space.threads
     )
-    own_titles = [_renumber(n, segment.titles.keys) for segment, n in zip(segments, keys.numbers, strict=True)]
+    own_titles = [take(n, segment.titles.keys) for segment, n in zip(segments, keys.numbers, strict=True)]
     titles, matches, targets = _match_titles(segments, keys, tokens, own_titles, salt, memory, space)
     del tokens
     match_texts = space.keep_each(space.keep(texts(segments, matches, salt)))
     constants, (link, _) = make_vocabulary([LINK_RELATION, DEFAULT_RELATION], salt)
-    stated_relations = OpenedParts(segments, lambda segment: segment.facts.relations)
-    match_relations = OpenedParts(match_texts, lambda own: own.relation_texts)
+    stated_relations = read_parts(segments, lambda segment: segment.facts.relations)
+    match_relations = read_parts(match_texts, lambda own: own.relation_texts)
     relations = space.keep(
-        join_vocabularies(ChainedParts(stated_relations, match_relations, [constants]), agreeing, space.threads)
+        join_vocabularies(chain_parts(stated_relations, match_relations, [constants]), agreeing, space.threads)
     )
     link_relation = int(relations.numbers[-1][link])
     form_keys = space.keep(
-        [_renumber(n, segment.names.form_keys) for segment, n in zip(segments, keys.numbers, strict=True)]
+        [take(n, segment.names.form_keys) for segment, n in zip(segments, keys.numbers, strict=True)]
     )
     links = space.keep(_resolve_links(segments, keys, own_titles, titles))
 
@@ -212,9 +212,9 @@ def _link_titles(
     bounds = np.linspace(0, len(segments), min(space.threads, len(segments)) + 1).astype(int).tolist()
     runs = map_in_threads(lambda i: find_run(bounds[i], bounds[i + 1]), len(bounds) - 1)
     facts = space.keep_each([found for run in runs for found in run])
-    segment_forms = OpenedParts(segments, lambda segment: segment.names.forms)
-    match_forms = OpenedParts(match_texts, lambda own: own.form_texts)
-    forms = space.keep(join_vocabularies(ChainedParts(segment_forms, match_forms), agreeing, space.threads))
+    segment_forms = read_parts(segments, lambda segment: segment.names.forms)
+    match_forms = read_parts(match_texts, lambda own: own.form_texts)
+    forms = space.keep(join_vocabularies(chain_parts(segment_forms, match_forms), agreeing, space.threads))
     named = space.keep(name_entities(segments, facts, match_texts, forms, form_keys, titles.single))
     return _LinkedSegments(keys, titles, own_titles, form_keys, matches, targets, facts, named, relations)
 
@@ -244,13 +244,6 @@ def _read_all_texts(segments: Sequence[Segment], matches: Sequence[TitleMatches]
     return [read_match_texts(segment, own, None, salt) for segment, own in zip(segments, matches, strict=True)]
 
 
-def _renumber(numbers: IntArray, positions: IntArray) -> IntArray:
-    """Return the numbers of positions (n,), -1 for -1."""
-    if not len(numbers):
-        return np.full(len(positions), -1, dtype=np.int32)
-    return np.where(positions >= 0, numbers[positions], np.int32(-1))
-
-
 def _resolve_links(
     segments: Sequence[Segment], keys: JoinedVocabulary, own_titles: Sequence[IntArray], titles: TitleNames
 ) -> list[Ragged]:
@@ -267,9 +260,9 @@ def _resolve_links(
         for column in reversed(range(5)):
             if column < 2:
                 position = find_hashes(documents, hashes[:, column])
-                target = _renumber(document_titles, position)
+                target = take(document_titles, position)
             else:
-                target = _renumber(known, find_hashes(keys.hashes, hashes[:, column]))
+                target = take(known, find_hashes(keys.hashes, hashes[:, column]))
             found = np.where((target >= 0) & (hashes[:, column] != 0), target, found)
         rows = np.repeat(np.arange(len(segment)), np.diff(links.indptr))[found >= 0]
         sizes = np.bincount(rows, minlength=len(segment))
@@ -371,7 +364,7 @@ def _merge_sentences(
 def _title_entities(linked: _LinkedSegments, order: PassageOrder, entity_of_key: IntArray) -> IntArray:
     titles = np.full(len(order.ids), -1, dtype=np.int32)
     for own, position in zip(linked.own_titles, order.positions, strict=True):
-        titles[position] = _renumber(entity_of_key, own)
+        titles[position] = take(entity_of_key, own)
     return titles
 
 

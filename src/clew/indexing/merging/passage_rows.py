@@ -26,7 +26,7 @@ from clew.indexing.merging.title_matches import TitleMatches, is_inside_match
 from clew.indexing.merging.title_names import TitleNames
 from clew.indexing.merging.vocabularies import positions_of_hashes, union_of_hashes
 from clew.indexing.merging.workspace import Workspace
-from clew.indexing.segments.store import OpenedParts
+from clew.indexing.segments.store import read_parts
 from clew.indexing.segments.vocabularies import rank_strings
 
 _INSERTION_LIMIT = 32
@@ -208,18 +208,28 @@ def merge_sentences(
     ]
     named = space.keep(_order_rows(entities, targets, int(offsets[-1])))
     del entities
-    is_bridge = (entity_passages >= MIN_ENTITY_PASSAGES) & (entity_passages <= MAX_BRIDGE_PASSAGES)
-    bridges = space.keep(unweighted_rows(*_transpose(named.indptr, named.indices, is_bridge)))
-    vocabulary = union_of_hashes(OpenedParts(segments, lambda segment: segment.terms.hashes))
+    bridges = space.keep(join_by_entities(named, entity_passages))
+    vocabulary = union_of_hashes(read_parts(segments, lambda segment: segment.terms.hashes))
     columns = [positions_of_hashes(vocabulary, segment.terms.hashes) for segment in segments]
     joining = _joining_terms(segments, columns, len(vocabulary))
     del vocabulary
-    rows = OpenedParts(segments, lambda segment: segment.sentences.terms)
+    rows = read_parts(segments, lambda segment: segment.sentences.terms)
     terms = space.keep(_order_rows(rows, targets, int(offsets[-1]), columns))
     del columns, targets
     return SentenceRows(
         offsets, named, terms, bridges, space.keep(unweighted_rows(*_transpose(terms.indptr, terms.indices, joining)))
     )
+
+
+def join_by_entities(named: Adjacency, entity_passages: LongArray) -> Adjacency:
+    """Return the sentences (E rows) of each entity that joins those of different passages.
+
+    Args:
+        named: The entities of each sentence.
+        entity_passages: (E,) the number of passages that mention each entity.
+    """
+    is_bridge = (entity_passages >= MIN_ENTITY_PASSAGES) & (entity_passages <= MAX_BRIDGE_PASSAGES)
+    return unweighted_rows(*_transpose(named.indptr, named.indices, is_bridge))
 
 
 def _joining_terms(segments: Sequence[Segment], columns: Sequence[IntArray], count: int) -> BoolArray:

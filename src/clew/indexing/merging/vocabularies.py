@@ -11,7 +11,7 @@ from clew.arrays import HashArray, IntArray
 from clew.arrays.kernels import njit
 from clew.graph.segments.segment import CollisionError, Vocabulary
 from clew.graph.string_array import StringArray, StringSlots, copy_strings, unequal_row
-from clew.indexing.segments.store import OpenedParts
+from clew.indexing.segments.store import read_parts
 from clew.models.threads import map_in_threads
 
 _MERGE_RATIO = 16  # from this share on, walking both lists costs less than a binary search for each hash
@@ -38,7 +38,7 @@ def join_vocabularies(
     `agreeing` are the numbers of those that were joined before, so that no two texts among them have one hash: they are
     not compared again. At most `threads` are used; each vocabulary is read from the sequence whenever it is needed.
     """
-    hashes = union_of_hashes(OpenedParts(vocabularies, lambda vocabulary: vocabulary.hashes))
+    hashes = union_of_hashes(read_parts(vocabularies, lambda vocabulary: vocabulary.hashes))
     numbers = map_in_threads(lambda i: positions_of_hashes(hashes, vocabularies[i].hashes), len(vocabularies), threads)
     is_written = np.zeros(len(hashes), dtype=bool)
     slots = StringSlots(len(hashes))

@@ -73,7 +73,20 @@ class Workspace:
 
     def keep_each(self, values: Sequence[ValueT]) -> Sequence[ValueT]:
         """Return values that were kept, whose reader holds one at a time: memory of those before is given back."""
-        return values if self._folder is None else _ReleasingSequence(values, self)
+        if self._folder is None:
+            return values
+        read_bytes = 0  # since memory was last given back
+
+        def read(number: int) -> ValueT:
+            nonlocal read_bytes
+            if read_bytes > self.resident_bytes:
+                self.release()
+                read_bytes = 0
+            value = values[number]
+            read_bytes += _count_bytes(value)
+            return value
+
+        return LazySequence(len(values), read)
 
     def release(self) -> None:
         """Give back the memory of mapped arrays, which stay valid, and what is free inside the process."""
@@ -97,26 +110,6 @@ class Workspace:
             mapping = mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ)
         self._mappings.add(mapping)
         return np.frombuffer(mapping, array.dtype).reshape(array.shape)
-
-
-@final
-class _ReleasingSequence(LazySequence[ValueT]):
-    def __init__(self, values: Sequence[ValueT], workspace: Workspace) -> None:
-        self._values = values
-        self._workspace = workspace
-        self._read = 0  # bytes since memory was last given back
-
-    def __len__(self) -> int:
-        return len(self._values)
-
-    def read(self, number: int) -> ValueT:
-        """Return a value."""
-        if self._read > self._workspace.resident_bytes:
-            self._workspace.release()
-            self._read = 0
-        value = self._values[number]
-        self._read += _count_bytes(value)
-        return value
 
 
 def _map_arrays(value: Any, change: Any) -> Any:

@@ -3,20 +3,19 @@
 Sequences of what some segments hold, read one after the other, so that memory holds no more than one.
 """
 
-from abc import abstractmethod
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING, Generic, TypeVar, final, overload
+from typing import TYPE_CHECKING, TypeVar, final, overload
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from clew.arrays import LongArray
-from clew.graph.segments.flat import flatten_segment, unflatten_segment
+from clew.graph.segments.flat import flatten_arrays, unflatten_arrays
 from clew.graph.segments.segment import Segment
 from clew.indexing.segments.maker import make_segment
 from clew.indexing.segments.selection import select_rows
@@ -42,12 +41,15 @@ SourceT = TypeVar("SourceT")
 PartT = TypeVar("PartT")
 
 
-class LazySequence(Sequence[PartT], Generic[PartT]):
-    """A sequence whose items are taken whenever they are read."""
+class LazySequence(Sequence[PartT]):
+    """A sequence of `count` items that a function reads whenever one is asked for, by its number from 0."""
 
-    @abstractmethod
-    def read(self, number: int) -> PartT:
-        """Return an item, by its number from 0."""
+    def __init__(self, count: int, read: Callable[[int], PartT]) -> None:
+        self._count = count
+        self._read = read
+
+    def __len__(self) -> int:
+        return self._count
 
     @overload
     def __getitem__(self, index: int) -> PartT: ...
@@ -55,7 +57,7 @@ class LazySequence(Sequence[PartT], Generic[PartT]):
     def __getitem__(self, index: slice) -> list[PartT]: ...
     def __getitem__(self, index: int | slice) -> PartT | list[PartT]:
         numbers = range(len(self))[index]
-        return self.read(numbers) if isinstance(numbers, int) else [self.read(number) for number in numbers]
+        return self._read(numbers) if isinstance(numbers, int) else [self._read(number) for number in numbers]
 
 
 @final
@@ -72,7 +74,7 @@ class SegmentFile:
 
     def open(self) -> Segment:
         """Map the segment into memory; a damaged file is an IndexFormatError."""
-        return unflatten_segment(map_arrays(self.path), self.name)
+        return unflatten_arrays(Segment, map_arrays(self.path), self.name)
 
 
 @final
@@ -84,6 +86,7 @@ class OpenedSegments(LazySequence[Segment]):
     """
 
     def __init__(self, files: Sequence[SegmentFile], resident_bytes: int) -> None:
+        super().__init__(len(files), self._open)
         self.resident_bytes = resident_bytes
         self._files = files
         self._segments: list[Segment | None] = [None] * len(files)
@@ -92,16 +95,12 @@ class OpenedSegments(LazySequence[Segment]):
         self._resident_bytes = 0
         self._lock = Lock()
 
-    def __len__(self) -> int:
-        return len(self._files)
-
-    def read(self, number: int) -> Segment:
-        """Return a segment."""
+    def _open(self, number: int) -> Segment:
         with self._lock:
             segment = self._segments[number]
             if segment is None:
                 self._mapped[number] = ArrayFile.open(self._files[number].path)
-                segment = unflatten_segment(self._mapped[number].arrays, self._files[number].name)
+                segment = unflatten_arrays(Segment, self._mapped[number].arrays, self._files[number].name)
                 self._segments[number] = segment
             self._note_read(number)
         return segment
@@ -132,7 +131,7 @@ def ensure_segments(table: PassageTable, progress: Progress, salt: int = 0) -> l
         segment = _select_from_older(table, fragment, salt)
         if segment is None:
             segment = make_segment(table.read_fragment(fragment), table.dimension, salt)
-        write_arrays(folder / name, flatten_segment(segment), is_named=True)
+        write_arrays(folder / name, flatten_arrays(segment), is_named=True)
     if missing:
         note_as_intact(folder, missing)
     if table.is_newest:  # an older reader does not know what the newest version needs
@@ -150,7 +149,7 @@ def write_segment(derived: Path, fragment: "FragmentMetadata", rows: pa.Table, s
     """
     dimension = rows["vector"].type.list_size if "vector" in rows.column_names else 0
     file = SegmentFile(segments_folder(derived) / FragmentState.read(fragment).segment_name(salt))
-    write_arrays(file.path, flatten_segment(make_segment(rows, dimension, salt)), is_named=True)
+    write_arrays(file.path, flatten_arrays(make_segment(rows, dimension, salt)), is_named=True)
     return file
 
 
@@ -175,33 +174,12 @@ def _positions(ids: pa.StringArray, segment: Segment) -> LongArray | None:
     return np.sort(positions.to_numpy().astype(np.int64))
 
 
-@final
-class OpenedParts(LazySequence[PartT], Generic[SourceT, PartT]):
-    """Something of each of some segments, or of other sources, taken whenever it is read."""
-
-    def __init__(self, sources: Sequence[SourceT], part: Callable[[SourceT], PartT]) -> None:
-        self._sources = sources
-        self._part = part
-
-    def __len__(self) -> int:
-        return len(self._sources)
-
-    def read(self, number: int) -> PartT:
-        """Return the part of a source."""
-        return self._part(self._sources[number])
+def read_parts(sources: Sequence[SourceT], part: Callable[[SourceT], PartT]) -> LazySequence[PartT]:
+    """Return something of each of some segments, or of other sources, taken whenever it is read."""
+    return LazySequence(len(sources), lambda number: part(sources[number]))
 
 
-@final
-class ChainedParts(LazySequence[PartT]):
-    """The parts of several sequences, one sequence after the other."""
-
-    def __init__(self, *sequences: Sequence[PartT]) -> None:
-        self._places = [(sequence, position) for sequence in sequences for position in range(len(sequence))]
-
-    def __len__(self) -> int:
-        return len(self._places)
-
-    def read(self, number: int) -> PartT:
-        """Return a part."""
-        sequence, position = self._places[number]
-        return sequence[position]
+def chain_parts(*sequences: Sequence[PartT]) -> LazySequence[PartT]:
+    """Return the parts of several sequences, one sequence after the other, each read whenever it is asked for."""
+    places = [(sequence, position) for sequence in sequences for position in range(len(sequence))]
+    return LazySequence(len(places), lambda number: places[number][0][places[number][1]])

@@ -70,8 +70,9 @@ def make_ragged(rows: Sequence[Sequence[int]]) -> Ragged:
 
 def take(positions: IntArray, indices: NDArray[np.integer]) -> IntArray:
     """Return `positions[indices]` (n,) for positions (m,) and indices (n,), and -1 where an index is -1."""
-    taken: IntArray = np.append(positions, np.int32(-1))[indices]
-    return taken
+    if not len(positions):
+        return np.full(len(indices), -1, dtype=np.int32)
+    return np.where(indices >= 0, positions[indices], np.int32(-1))
 
 
 def take_rows(lists: Ragged, rows: NDArray[np.integer]) -> Ragged:

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 from clew.text.display import format_count
@@ -23,26 +23,16 @@ class FileContents:
 
     def to_json(self) -> dict[str, Any]:
         """Return the contents as a JSON object."""
-        return {
-            "text": self.text,
-            "titles": list(self.titles),
-            "places": describe_places(self.places),
-            "metadata": dict(self.metadata),
-            "links": list(self.links),
-            "notes": list(self.notes),
+        return {field.name: getattr(self, field.name) for field in fields(self)} | {
+            "places": describe_places(self.places)
         }
 
     @classmethod
     def from_json(cls, record: Mapping[str, Any]) -> "FileContents":
         """Return the contents of `to_json`."""
-        return cls(
-            record["text"],
-            tuple(record["titles"]),
-            tuple(PlaceStart(offset, Place(**values)) for offset, values in record["places"]),
-            record["metadata"],
-            tuple(record["links"]),
-            tuple(record["notes"]),
-        )
+        values: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in record.items()}
+        values["places"] = tuple(PlaceStart(offset, Place(**place)) for offset, place in record["places"])
+        return cls(**values)
 
 
 class HeadingPath:

@@ -15,8 +15,6 @@ from clew.graph.paths.simple_paths import PathSet, shortest_paths, simple_paths
 from clew.graph.subgraphs.k_hop import LocalGraph
 from clew.query.relation_matching import PathScorer, RelationPath
 
-SEARCHES = ("bfs", "shortest", "cheapest", "chains")
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FoundPaths:
@@ -52,7 +50,7 @@ class SearchBounds:
 def find_relation_paths(
     kind: str, local: LocalGraph, codes: IntArray, starts: LongArray, bounds: SearchBounds, score_paths: PathScorer
 ) -> tuple[list[FoundPaths], bool]:
-    """Find relation paths with one of `SEARCHES`; returns them unsorted, and whether a limit cut the search.
+    """Find relation paths with the search of a `kind`; returns them unsorted, and whether a limit cut the search.
 
     The nodes of the graph are best first; `codes` (m,) are the relation codes of its edges, `starts` (s,) positions.
     """

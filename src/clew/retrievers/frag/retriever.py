@@ -48,7 +48,6 @@ from clew.text.display import format_count
 from clew.types import Evidence
 
 NO_PATH = "no path leads away from what the question names"
-ENTITY_RANKERS = ("ppr", "rwr", "nibble")
 _DAMPING = 0.8  # of the entity ranking
 _MIN_HOP_PROBABILITY = 0.02  # floor, so that the hop predictor never decides alone
 
@@ -57,7 +56,7 @@ _MIN_HOP_PROBABILITY = 0.02  # floor, so that the hop predictor never decides al
 class KindSettings:
     """Settings of the search for questions of one kind, simple or complex."""
 
-    search: str  # one of `SEARCHES`
+    search: str  # `bfs`, `shortest`, `cheapest` or `chains`
     bounds: SearchBounds
     entities: int  # number of entities that the entity ranking keeps (n)
     relations: int  # number of relations that the relation ranking keeps (m)
@@ -72,7 +71,7 @@ class FragSettings:
     delta: int  # number of hops beyond which a question is complex
     simple: KindSettings
     complex: KindSettings
-    entity_ranker: str  # one of `ENTITY_RANKERS`
+    entity_ranker: str  # `ppr`, `rwr` or `nibble`
     lengths: bool  # whether predicted numbers of hops add to the ranking of paths
     edges: int  # maximum number of edges visited for the neighbourhood
     ends: int  # number of ends of one relation path that are kept before those of the next

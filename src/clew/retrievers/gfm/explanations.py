@@ -19,7 +19,7 @@ from clew.graph.snapshot.snapshot import Snapshot
 from clew.graph.snapshot.spellings import are_tied, find_spelling, label_among
 from clew.retrievers.gfm.batch import GraphBatch
 from clew.retrievers.gfm.passage_graphs import QuestionGraph
-from clew.types import Path, Triple
+from clew.types import Triple
 
 OVERSAMPLING = 4  # factor of walks that are searched, since walks that revisit a node are dropped
 ImportantWalk = tuple[float, tuple[int, ...]]
@@ -72,15 +72,8 @@ class EdgePathBuilder:
         order = np.argsort(self.entity_nodes, kind="stable")
         return order, self.entity_nodes[order]
 
-    def build_path(self, graph: QuestionGraph, walk: Sequence[int], allowed: BoolArray) -> Path:
-        """Return the triples of a walk in its order; a triple keeps its direction, whichever way it was walked.
-
-        They are as allowed passages (P,) write them.
-        """
-        return tuple(self.build_triple(graph, edge, allowed) for edge in walk)
-
     def build_triple(self, graph: QuestionGraph, edge: int, allowed: BoolArray) -> Triple:
-        """Return the triple of an edge, with the allowed passages (P,) that state it."""
+        """Return the triple of an edge in its own direction, as the allowed passages (P,) that state it write it."""
         triple = int(self.edges.triples[graph.edges[edge]])
         if triple >= 0:
             return self.snapshot.triple(triple, allowed)

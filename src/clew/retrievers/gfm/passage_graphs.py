@@ -136,7 +136,7 @@ class PassageGraphBuilder:
         self._similar = SimilarPassages(graph_walk.scope) if similar is None else similar
         self._size = size
         self._chains = chains
-        self._highest_degree = max(float(np.log1p(np.float32(edges.largest_degree))), 1.0)
+        self._highest_degree = max(float(np.log1p(np.float32(np.diff(edges.indptr).max(initial=0)))), 1.0)
 
     def texts(self, linked: LinkedQuestion) -> list[str]:
         """Return the question, and with chains its remainder (see `QuestionGraphBuilder`)."""

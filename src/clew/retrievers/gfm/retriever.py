@@ -153,5 +153,6 @@ class GFMRetriever:
         self, batch: GraphBatch, graph: QuestionGraph, targets: Sequence[int], allowed: BoolArray
     ) -> tuple[Scored[Path], ...]:
         walks = most_important_walks(self.edge_importances, batch, graph, targets, self.paths_per_passage)
-        paths = [Scored(self.path_builder.build_path(graph, edges, allowed), score) for score, edges in walks]
+        build = self.path_builder.build_triple
+        paths = [Scored(tuple(build(graph, edge, allowed) for edge in edges), score) for score, edges in walks]
         return tuple(sorted((path for path in paths if path.item), key=lambda path: -path.score))

@@ -11,7 +11,6 @@ from concurrent.futures import Future
 from threading import Event
 from typing import final
 
-from fastapi.responses import StreamingResponse
 from pydantic_core import to_jsonable_python
 
 from clew.errors import ClewError
@@ -24,13 +23,6 @@ _log = logging.getLogger("clew.server")
 Named = tuple[str, object]
 _PLACE = "an answer that streams"
 _PAUSE = 15.0  # seconds without an event, after which a comment keeps the connection
-
-
-@final
-class EventStream(StreamingResponse):
-    """A response of server-sent events."""
-
-    media_type = "text/event-stream"
 
 
 def format_event(name: str, data: object) -> str:

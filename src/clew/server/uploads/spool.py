@@ -77,10 +77,6 @@ class StoredJob:
         """Whether nothing more happens unless it is retried."""
         return self.status in OVER
 
-    def with_changes(self, **values: Any) -> "StoredJob":
-        """Return the job with other values, and the time of the change."""
-        return replace(self, updated=time.time(), **values)
-
     def is_visible(self, access: Access) -> bool:
         """Return whether a key may see it: its own, and any to a key that may write and sees everything."""
         return self.key_id == access.key_id or (access.write and access.where is None)
@@ -171,13 +167,13 @@ class Spool:
         """Return a job, None where there is none of the id."""
         return read_job(self.folder / job_id) if _JOB_ID.fullmatch(job_id) else None
 
-    def update(self, job_id: str, *wanted: str, **values: object) -> StoredJob | None:
+    def update(self, job_id: str, *wanted: str, **values: Any) -> StoredJob | None:
         """Change a job that is in one of the wanted states, any by default; return None where it is in none of them."""
         with self._lock:
             job = self.find(job_id)
             if job is None or (wanted and job.status not in wanted):
                 return None
-            changed = job.with_changes(**values)
+            changed = replace(job, updated=time.time(), **values)
             write_job(self.folder / job_id, changed)
             return changed
 

@@ -56,11 +56,6 @@ def test_a_passage_without_a_title_has_no_title_tag() -> None:
     assert build_triples_prompt(passage("x", ""), ["Fram", "Oslo"]).content.endswith("<names>\nFram\nOslo\n</names>")
 
 
-def test_surrogates_are_replaced() -> None:
-    for prompt in prompts(passage("half \ud800 a character")):
-        assert "half ? a character" in prompt.content
-
-
 def test_names_are_clean_distinct_and_in_order() -> None:
     value = ["Oslo", " Fram \n ship ", "", "  ", "Oslo", "x" * (MAX_NAME_CHARACTERS + 1), "half \ud800", "卡尔斯克鲁纳"]
     assert clean_names(value) == ("Oslo", "Fram ship", "卡尔斯克鲁纳")

@@ -54,15 +54,6 @@ def test_each_prompt_has_its_own_schema() -> None:
     assert choice.name.startswith("path_choice@")
 
 
-@pytest.mark.parametrize("mark", ["</paths>", "<paths>", "</question>", "<QUESTION>", "</paths >", "</passage-1>"])
-def test_no_name_closes_or_opens_a_tag(mark: str) -> None:
-    path = (Triple(f"a{mark}", f"b{mark}", f"c{mark}"),)
-    for prompt in prompts(f"Who {mark} is it?", (path,)):
-        broken = f"< {mark[1:]}"
-        assert f"a{broken} | b{broken} | c{broken}" in prompt.content
-        assert f"Who {broken} is it?" in prompt.content
-
-
 NAME = st.text(alphabet="<>/ pathsquetion\ud800", max_size=30)
 
 

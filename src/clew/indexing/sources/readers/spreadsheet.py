@@ -1,7 +1,6 @@
 """Spreadsheets (`.xlsx`) by `openpyxl`: each row under the names of the header, formulas as their last value."""
 
 import io
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime, time
@@ -22,16 +21,12 @@ from clew.text.display import format_count
 from clew.types import Place
 
 if TYPE_CHECKING:
+    from lxml.etree import _Element
     from openpyxl.worksheet._read_only import ReadOnlyWorksheet
 
 _OPENING_ROWS = 20  # among which the header is looked for
 _FOLLOWING_ROWS = 5  # whose width a header has
 _MAX_HEADING_CHARACTERS = 100
-_BARE_FORMULA = re.compile(  # an empty value of a cell of strings is an empty string
-    rb'<(?:\w+:)?c\b(?![^<>]*\bt="str")[^<>]*>\s*<(?:\w+:)?f\b(?:[^<>]*/>|[^<>]*>[^<]*</(?:\w+:)?f>)\s*'
-    rb"(?:<(?:\w+:)?v\s*/>|<(?:\w+:)?v></(?:\w+:)?v>)?\s*</(?:\w+:)?c>"
-)
-_BLOCK, _MAX_CELL = 1 << 20, 10_000  # bytes: read at once, and of the longest cell with a formula
 _MAX_COLUMNS = 1 << 14
 _MAX_REPEATED_CHARACTERS = 1 << 24  # of a sheet: far more than any that is written by hand
 
@@ -71,8 +66,9 @@ def read_spreadsheet(data: bytes) -> FileContents:
             if sheet.sheet_state != "visible":
                 builder.left_out["hidden sheet"] += 1
             else:
-                _add_rows(builder, sheet.title, _read_rows(sheet, builder))
-                bare += count_bare_formulas(sheet)
+                layout = read_layout(sheet)
+                _add_rows(builder, sheet.title, _read_rows(sheet, layout, builder))
+                bare += layout.bare_formulas
         title = (book.properties.title or "").strip()
     finally:
         book.close()
@@ -82,9 +78,8 @@ def read_spreadsheet(data: bytes) -> FileContents:
     return builder.contents([title])
 
 
-def _read_rows(sheet: "ReadOnlyWorksheet", builder: TextBuilder) -> Iterator[_Row]:
+def _read_rows(sheet: "ReadOnlyWorksheet", layout: "SheetLayout", builder: TextBuilder) -> Iterator[_Row]:
     """Yield the rows that are shown and have text of their own, and count the others that have."""
-    layout = read_layout(sheet)
     merged, hidden_columns = MergedCells(layout), set[int]()
     sheet.reset_dimensions()  # those that a file states may be smaller than it is
     for number, values in enumerate(sheet.iter_rows(values_only=True), 1):
@@ -161,11 +156,12 @@ class _Merge(NamedTuple):
 
 @dataclass(slots=True)
 class SheetLayout:
-    """Merged cells, and hidden rows and columns of a sheet, all counted from 1."""
+    """Merged cells, and hidden rows and columns of a sheet, all counted from 1; and its formulas without a value."""
 
     hidden_rows: set[int] = field(default_factory=set)
     hidden_columns: set[int] = field(default_factory=set)
     merges: list[_Merge] = field(default_factory=list)  # by their first rows
+    bare_formulas: int = 0  # those without a value, as where a program wrote the file and none computed it
 
 
 def read_layout(sheet: "ReadOnlyWorksheet") -> SheetLayout:
@@ -173,44 +169,38 @@ def read_layout(sheet: "ReadOnlyWorksheet") -> SheetLayout:
     from openpyxl.utils.cell import range_boundaries
 
     layout, row = SheetLayout(), 0
-    for name, attributes in _elements(sheet):
+    for name, element in _elements(sheet):
         if name == "row":
-            row = int(attributes.get("r") or row + 1)
-            if _is_true(attributes.get("hidden")):
+            row = int(element.get("r") or row + 1)
+            if _is_true(element.get("hidden")):
                 layout.hidden_rows.add(row)
-        elif name == "col" and _is_true(attributes.get("hidden")):
-            first, last = int(attributes["min"]), int(attributes["max"])
+        elif name == "c":
+            layout.bare_formulas += _lacks_value(element)
+        elif name == "col" and _is_true(element.get("hidden")):
+            first, last = int(element.attrib["min"]), int(element.attrib["max"])
             layout.hidden_columns.update(range(max(first, 1), min(last, _MAX_COLUMNS) + 1))
         elif name == "mergeCell":
-            left, top, right, bottom = range_boundaries(attributes.get("ref") or "")
+            left, top, right, bottom = range_boundaries(element.get("ref") or "")
             if None not in (left, top, right, bottom):
                 layout.merges.append(_Merge(top, left, bottom, right))
     layout.merges.sort()
     return layout
 
 
-def count_bare_formulas(sheet: "ReadOnlyWorksheet") -> int:
-    """Return how many formulas of a sheet have no value, as where a program wrote the file and none computed it."""
-    count, tail = 0, b""
-    with sheet._get_source() as source:  # noqa: SLF001 - as below
-        while block := source.read(_BLOCK):
-            data = tail + block
-            matches = list(_BARE_FORMULA.finditer(data))
-            count += len(matches)
-            start = matches[-1].end() if matches else 0
-            tail = data[max(start, len(data) - _MAX_CELL) :]
-    return count
-
-
-def _elements(sheet: "ReadOnlyWorksheet") -> Iterator[tuple[str, Any]]:
-    """Yield the names and attributes of the rows, columns and merged cells of a sheet."""
+def _elements(sheet: "ReadOnlyWorksheet") -> Iterator[tuple[str, "_Element"]]:
+    """Yield the rows, columns, cells and merged cells of a sheet with their names."""
     from lxml.etree import iterparse
 
-    names = [f"{{*}}{name}" for name in ("row", "col", "mergeCell")]
+    names = [f"{{*}}{name}" for name in ("row", "col", "c", "mergeCell")]
     with sheet._get_source() as source:  # noqa: SLF001 - openpyxl has no other way to what it does not read
         for _, element in iterparse(source, tag=names, resolve_entities=False, no_network=True, huge_tree=True):
-            yield element.tag.rpartition("}")[2], element.attrib
+            yield element.tag.rpartition("}")[2], element
             element.clear()
+
+
+def _lacks_value(cell: "_Element") -> bool:
+    """Return whether a cell is a formula without a value; an empty value of a cell of strings is an empty string."""
+    return cell.find("{*}f") is not None and not cell.findtext("{*}v") and cell.get("t") != "str"
 
 
 def _is_true(value: str | None) -> bool:

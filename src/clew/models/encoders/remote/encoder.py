@@ -18,10 +18,10 @@ import numpy as np
 
 from clew.errors import InputError, ProviderError
 from clew.models.encoders.remote.request import (
-    EmbeddingProtocol,
     Embeddings,
     EmbeddingServer,
     OllamaEmbeddings,
+    OpenAIEmbeddings,
     find_digest,
 )
 from clew.models.llm.budget import Budget, Prices, estimate_tokens, max_token_count
@@ -62,7 +62,12 @@ class RemoteEncoder:
     """
 
     def __init__(
-        self, kind: str, argument: str, protocol: EmbeddingProtocol, timeout: float = 120.0, attempts: int = 5
+        self,
+        kind: str,
+        argument: str,
+        protocol: OpenAIEmbeddings | OllamaEmbeddings,
+        timeout: float = 120.0,
+        attempts: int = 5,
     ) -> None:
         self.model, stated_url = split_model(kind, argument)
         self._name = f"{kind}:{argument.strip()}"

@@ -11,7 +11,7 @@ import logging
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar, final
+from typing import TYPE_CHECKING, Any, TypeVar, final
 
 from pydantic import BaseModel, ConfigDict, FiniteFloat, ValidationError
 
@@ -154,28 +154,6 @@ class Embeddings:
 
     vectors: list[list[float]]  # one a text, in their order
     tokens: int  # that the server counted; 0 where it does not count
-
-
-class EmbeddingProtocol(Protocol):
-    """The form of requests and replies."""
-
-    @property
-    def provider(self) -> str:
-        """The provider, as language models name it."""
-
-    @property
-    def default_url(self) -> str:
-        """The URL where none is given."""
-
-    @property
-    def path(self) -> str:
-        """The path of embeddings, after the URL."""
-
-    def request(self, model: str, texts: Sequence[str]) -> dict[str, Any]:
-        """Return the body of a request."""
-
-    def read(self, reply: object, count: int) -> Embeddings:
-        """Return the vectors of a reply for `count` texts, or raise a ModelReplyError."""
 
 
 class _Item(BaseModel):

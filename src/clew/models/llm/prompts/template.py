@@ -84,12 +84,6 @@ def render_paths(paths: Sequence[Path]) -> str:
     return wrap_in_tag("paths", "\n".join(f"{number}. {line}" for number, line in enumerate(lines, 1)))
 
 
-def render_numbered_facts(facts: Sequence[Triple]) -> str:
-    """Return facts as numbered lines, from 1."""
-    lines = (" ".join(_render_triple(fact).split()) for fact in facts)
-    return wrap_in_tag("noted-facts", "\n".join(f"{number}. {line}" for number, line in enumerate(lines, 1)))
-
-
 def _render_triple(triple: Triple | Fact) -> str:
     return f"{triple.head} | {triple.relation} | {triple.tail}"
 

@@ -14,12 +14,13 @@ from typing import Any, Literal
 
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import JSONResponse
+from fastapi.sse import EventSourceResponse
 from pydantic import BaseModel, ConfigDict, Field
 
 from clew.query.conversation import Conversation, WholeQuestion
 from clew.server import questions, records
 from clew.server.access import Access, note_index
-from clew.server.http.events import EventStream, format_event
+from clew.server.http.events import format_event
 from clew.server.http.problems import POSING, problems
 from clew.server.http.routes.searching import start_answer
 from clew.server.http.state import CallerAccess, IndexRequest, ServerState, State
@@ -109,14 +110,18 @@ class ChatQuestion:
 async def complete(request: Request, body: ChatRequest, state: State, access: CallerAccess) -> Response:
     """Answer the last message of the user, with citations as an extra field, or ask which name it means."""
     if body.model.startswith(PREFIX):
-        note_index(request.scope, _index_name(body))
+        note_index(request.scope, body.model.removeprefix(PREFIX).partition(":")[0])
     question = read_chat(body, state, access)
     call, reply = IndexRequest(request, question.index, state, access), _Reply(body, question.whole)
     if question.whole.query:
         whole = reply.ask_back(await call.run(lambda version, _: version.number))
-        return EventStream(_stream_whole(whole, reply)) if body.stream else JSONResponse(whole.model_dump(mode="json"))
+        return (
+            EventSourceResponse(_stream_whole(whole, reply))
+            if body.stream
+            else JSONResponse(whole.model_dump(mode="json"))
+        )
     if body.stream:
-        return EventStream(_stream(start_answer(call, question.request), reply))
+        return EventSourceResponse(_stream(start_answer(call, question.request), reply))
     models = state.options.models
     answer = await call.run(lambda version, access: questions.ask(version, access, question.request, models))
     return JSONResponse(reply.whole(answer).model_dump(mode="json"))
@@ -155,10 +160,6 @@ def resolve_last(messages: Sequence[Message]) -> WholeQuestion:
                 conversation.add(asked.text, text)
             asked = WholeQuestion("")
     return asked
-
-
-def _index_name(body: ChatRequest) -> str:
-    return body.model.removeprefix(PREFIX).partition(":")[0]
 
 
 class _Reply:

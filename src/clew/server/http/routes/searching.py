@@ -5,10 +5,11 @@ from typing import Annotated
 
 from fastapi import APIRouter, Header, Response
 from fastapi.responses import JSONResponse
+from fastapi.sse import EventSourceResponse
 
 from clew.server import questions, records
 from clew.server.access import Access
-from clew.server.http.events import AnswerEvents, EventStream, format_event
+from clew.server.http.events import AnswerEvents, format_event
 from clew.server.http.problems import POSING
 from clew.server.http.state import IndexRequest, RequestOfIndex
 from clew.server.open_indexes import OpenVersion
@@ -43,7 +44,7 @@ async def ask(
 ) -> Response:
     """Return an answer in quoted sentences, or written by a language model with quotes that were checked."""
     if body.stream or "text/event-stream" in accept:
-        return EventStream(_encode(start_answer(call, body)))
+        return EventSourceResponse(_encode(start_answer(call, body)))
     models = call.state.options.models
     answer = await call.run(lambda version, access: questions.ask(version, access, body, models))
     return JSONResponse(answer.model_dump(mode="json"))
