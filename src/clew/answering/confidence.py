@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 from clew.answering.question_analysis import QuestionAnalysis
 from clew.answering.question_types import can_answer
+from clew.answering.sentence_selection import Sentence
 from clew.errors import ProviderError
 from clew.models.reader.decoding import ReadSpan
 from clew.models.reader.reader import Reading
@@ -99,7 +100,7 @@ def read_signals(
     found = []
     for at, span in enumerate(spans[:WEIGHED]):
         others = best[1:] if at == 0 else best[:1]
-        own = [s for s in analysis.sentences if span.text in s.text] if span.is_text else []
+        own = find_own_sentences(analysis, evidence, span)
         form = "number" if not any(map(str.isalpha, span.text)) else "date"
         signals = Signals(
             best=_logit(span.probability),
@@ -122,13 +123,21 @@ def read_signals(
     return found
 
 
+def find_own_sentences(analysis: QuestionAnalysis, evidence: Evidence, span: ReadSpan) -> list[Sentence]:
+    """Return the sentences in which a span stands; [] for yes and no, and in a heading."""
+    if not span.is_text:
+        return []
+    passage = evidence.passages[span.source].item
+    return [s for s in analysis.sentences if s.passage.id == passage.id and s.start < span.end and span.start < s.end]
+
+
 def _describe_place(analysis: QuestionAnalysis, evidence: Evidence, span: ReadSpan) -> dict[str, float]:
     """Return the signals of the place of a span, from `rank` on."""
     passages = [scored.item for scored in evidence.passages]
     passage = passages[span.source]
     title = name_key(passage.title)
     sentences = [one for one in analysis.sentences if one.passage.id == passage.id]
-    own = [one for one in sentences if one.start < span.end and span.start < one.end]
+    own = find_own_sentences(analysis, evidence, span)
     chains = [scored.item.sentences for scored in evidence.chains]
     numbers = [at for at, quotes in enumerate(chains) if any(s.is_part_of(quote) for s in own for quote in quotes)]
     others = [one.text for one in passages if one is not passage]

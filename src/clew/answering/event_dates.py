@@ -36,6 +36,7 @@ _TITLE_YEAR = re.compile(r"\A[^()]{1,80}\((?:[^()]*\s)?(?P<year>(?:1\d|20)\d\d)(
 _VERB = re.compile(
     r"\b(?:[a-z]+ed|won|lost|burnt|sank|sunk|built|born|made|begun|began|left|written|wrote|ran|fought|held)\b", re.I
 )
+_FOUND = re.compile(r"\b(?:found|located)\b(?! in\b)", re.IGNORECASE)
 _YEAR = re.compile(r"(?<!\d)(?:1\d|20)\d\d(?!\d)")
 _GROUPS = tuple(
     frozenset(map(ENGLISH.stem, words.split()))
@@ -63,6 +64,8 @@ def find_compared_event(question: str) -> ComparedEvent:
         return ComparedEvent(DEATH, frozenset())
     if _BIRTH.search(question) or (_AGE.search(question) and _PERSON.search(question)):
         return ComparedEvent(BIRTH, frozenset())
+    if _FOUND.search(question):
+        return ComparedEvent(OTHER, frozenset({ENGLISH.stem("discovered")}))  # not what "founded" says
     asked = {ENGLISH.stem(word.lower()) for word in _VERB.findall(question)}
     stems = frozenset(asked).union(*(group for group in _GROUPS if group & asked)) or _BEGINNING
     return ComparedEvent(RELEASE if stems & _RELEASES else OTHER, stems)

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Protocol, final
 
-from clew.answering.confidence import Confidence, Signals, read_signals
+from clew.answering.confidence import Confidence, Signals, find_own_sentences, read_signals
 from clew.answering.languages import QuestionLanguage, detect_language
 from clew.answering.missing_names import HasWords, missing_name_notes, missing_names
 from clew.answering.question_analysis import MAX_QUOTES, NameFinder, QuestionAnalysis, analyze_question
@@ -24,7 +24,7 @@ from clew.answering.replies import check_lengths, empty_answer
 from clew.answering.rules import RULES, PartialAnswer, Verdict, compute_age
 from clew.answering.sentence_selection import Sentence, find_fitting_mentions, order_other_language, place_of
 from clew.models.reader.decoding import ReadSpan
-from clew.models.reader.reader import READER_FOLDER, Reading, open_reader
+from clew.models.reader.reader import READER_FOLDER, Reading, average_readings, open_reader
 from clew.models.reader.windows import ReaderText, evidence_texts
 from clew.text.display import format_count
 from clew.text.mentions import find_mentions
@@ -41,6 +41,8 @@ MAX_CANDIDATES = 10
 _DATES = re.compile(r"(?P<first>[^–—]*\d{3,4}[^–—]*?)\s*[–—]\s*(?P<last>[^–—]*\d{3,4})")
 READ_PASSAGES = 5
 """Passages that the reader sees, the best ones."""
+FIRST_PASSAGES, FIRST_WEIGHT = 2, 2.0
+"""Passages that it sees once more by themselves, where the others only distract, and how much that counts."""
 
 
 class ReadsAnswers(Protocol):
@@ -90,9 +92,9 @@ class ExtractiveAnswerer:
         and where its calibrated probability reaches the reader's line. The sentence that states it is quoted first.
         """
         analysis = analyze_question(question, evidence, self._name_finder)
-        if analysis is None:
-            reason = "the evidence holds no passage with text" if question.strip() else "the question is empty"
-            return empty_answer(evidence, (NO_MODEL_NOTE, reason))
+        if analysis is None or not token_keys(question):
+            lacks = "the evidence holds no passage with text" if token_keys(question) else "the question has no words"
+            return empty_answer(evidence, (NO_MODEL_NOTE, lacks if question.strip() else "the question is empty"))
         language = detect_language(analysis.question)
         missing = missing_names(analysis.query, evidence) if language is not None else []
         absent = missing_names(analysis.query, evidence, self._has_words) if missing and self._has_words else missing
@@ -158,7 +160,11 @@ def read_spans(reader: ReadsAnswers, analysis: QuestionAnalysis, evidence: Evide
 
     "Yes" and "no" are answers to questions that ask for them alone, and nothing else is one to these.
     """
-    reading = reader.read(analysis.question, evidence_texts(evidence)[:READ_PASSAGES])
+    texts = evidence_texts(evidence)[:READ_PASSAGES]
+    reading = reader.read(analysis.question, texts)
+    if len(texts) > FIRST_PASSAGES:
+        first = reader.read(analysis.question, texts[:FIRST_PASSAGES])
+        reading = average_readings([reading, first], [1.0, FIRST_WEIGHT])
     question_type = analysis.query.question_type
     options, key = " ".join(map(name_key, question_type.options)), analysis.query.text_key
     asks_verdict = question_type.kind == "yes or no" and not options
@@ -174,7 +180,7 @@ def _choose_date(span: ReadSpan, question: str) -> ReadSpan:
     """Return the first date of a span such as "8 April 1605 – 17 September 1665" for a birth, the last for a death."""
     event = next((name for name, pattern in LIFE_EVENTS.items() if pattern.search(question)), "")
     dash = _DATES.fullmatch(span.text) if event else None
-    if dash is None:
+    if dash is None or span.end - span.start != len(span.text):  # marks of links stand between
         return span
     side = "first" if event == "born" else "last"
     start, end = (span.start + at for at in dash.span(side))
@@ -194,8 +200,7 @@ def _sentences_behind(span: ReadSpan, analysis: QuestionAnalysis, evidence: Evid
     """
     if not span.is_text:
         return list(analysis.selected)
-    passage = evidence.passages[span.source].item
-    own = [s for s in analysis.sentences if s.passage.id == passage.id and s.start < span.end and span.start < s.end]
+    own = find_own_sentences(analysis, evidence, span)
     chain: list[Sentence] = []
     for scored in evidence.chains:
         steps = [[s for s in analysis.sentences if s.is_part_of(quote)] for quote in scored.item.sentences]
@@ -210,7 +215,8 @@ def _describe_window(reading: Reading, span: ReadSpan, evidence: Evidence) -> st
     passages = [scored.item for scored in evidence.passages[:READ_PASSAGES]]
     read = sum(end - start for _, start, end in reading.shown)
     share = round(100 * read / max(1, sum(len(passage.text.strip()) for passage in passages)))
-    of = f"; the answer is of passage {span.source + 1}" if span.is_text else ""
+    title = passages[span.source].title if span.is_text else ""
+    of = f"; the answer is of passage {span.source + 1}" + (f", {title!r}" if title else "") if span.is_text else ""
     return f"read together: {format_count(len(passages), 'passage')}, {min(share, 100)}% of their text{of}"
 
 

@@ -63,7 +63,7 @@ def compute_age(question: str, ask: Callable[[str], PartialAnswer]) -> Verdict |
     if not text:
         return None
     sentences = (*birth.sentences, *death.sentences)
-    return Verdict(text, sentences, (Scored(text, 1.0),), COMPUTED_AGE_NOTE, birth.is_sure and death.is_sure)
+    return Verdict(text, sentences, (Scored(text, 0.0),), COMPUTED_AGE_NOTE, birth.is_sure and death.is_sure)
 
 
 def _decide_dates(analysis: QuestionAnalysis) -> Verdict | None:
@@ -95,7 +95,9 @@ def _decide_yes_or_no(analysis: QuestionAnalysis) -> Verdict | None:
     if verdict is None:
         return None
     text, sentences = verdict
-    return Verdict(text, sentences, (), COMPARISON_NOTE, decides_surely(analysis.question, sentences, text))
+    return Verdict(
+        text, sentences, (Scored(text, 0.0),), COMPARISON_NOTE, decides_surely(analysis.question, sentences, text)
+    )
 
 
 RULES = (

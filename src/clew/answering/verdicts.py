@@ -34,6 +34,7 @@ from clew.answering.question_types import (
 from clew.answering.sentence_selection import DOUBT, Sentence
 from clew.text.normalization import name_key, strip_parentheses, token_keys, tokens
 
+_COMMA = re.compile(r"\s*,\s*(?:the\s+)?", re.IGNORECASE)
 _OR = re.compile(r"[\s,]*\bor\b\s*(?:\w+\s+){0,3}", re.IGNORECASE)
 # What stands between "X and Y", "X and the film Y", "X and the director of the film Y".
 _AND = re.compile(r"\s*,?\s*\band\s+(?:the\s+)?(?:[a-z]+\s+of\s+(?:the\s+)?)?(?:\d+\s+)?(?:[a-z]+\s+)?")
@@ -46,6 +47,7 @@ _SAME_PLACE = re.compile(
 _SAME_COUNTRY = re.compile(r"\b(?:same|share)\b[^?]*\b(?:nationality|country|citizenship)\b", re.IGNORECASE)
 _LATER = re.compile(r"\b(?:later|latest|younger|youngest|newer|newest|recently|last)\b", re.IGNORECASE)
 _LIFESPAN = re.compile(r"\blived? (?:the )?longe(?:r|st)\b|\blonger li(?:fe|ved)\b", re.IGNORECASE)
+_AT_DEATH = re.compile(r"\bwhen (?:he|she|they) died\b", re.IGNORECASE)  # an age, which no date alone says
 _PREFIX = 4  # letters that a country and its adjective share: Norway, Norwegian
 MIN_PREDICATE_SHARE = 0.5
 """Least share of the predicate's words that the sentences about each of "both X and Y" have, for yes."""
@@ -120,7 +122,7 @@ def decide_yes_or_no(question: str, sentences: Sequence[Sentence]) -> tuple[str,
     A relation of one entity to the other, a denial, and words that no sentence has, are not decided.
     """
     entities = find_compared(question, sentences)
-    if len(entities) != 2 or _find_pair(question, entities) or DENIAL.search(question):
+    if len(entities) != 2 or _find_options(question, entities) or DENIAL.search(question):
         return None
     first, second = entities
     if not _AND.fullmatch(question[first.end : second.start]) and not _SAME_COUNTRY.search(question):
@@ -135,7 +137,9 @@ def decide_yes_or_no(question: str, sentences: Sequence[Sentence]) -> tuple[str,
             return "yes" if nationalities[0] == nationalities[1] else "no", basis
         adjectives = set() if asks_country else {name_key(name)[:_PREFIX] for name in nationalities}
         places = [_place_prefixes(entity) - adjectives for entity in entities]
-        return ("yes" if places[0] & places[1] else "no", basis) if all(places) else None
+        if not all(places) or (asks_country and any(nationalities) and not places[0] & places[1]):
+            return None  # "an Irish seaman" and "of Kildare": no places that can be compared
+        return "yes" if places[0] & places[1] else "no", basis
     predicate = _predicate(question, entities)
     if not predicate:
         return None
@@ -155,6 +159,9 @@ def decides_surely(question: str, basis: Sequence[Sentence], answer: str = "") -
     For "yes" to "Are both X and Y ...?" one sentence of each has all words of it.
     """
     if _SAME.search(question) and not _SAME_PLACE.search(question):
+        return False
+    towns_differ = answer == "no" and _SAME_COUNTRY.search(question) and "located" not in question
+    if towns_differ and not all(find_nationality(s.text) for s in basis):
         return False
     if answer == "yes" and not _SAME.search(question):
         titles = {word for s in basis for word, _ in find_content_stems(s.passage.title)}
@@ -195,10 +202,14 @@ def _predicate(question: str, entities: Sequence[ComparedEntity]) -> set[str]:
     return {w for w, at in words if not any(e.start <= at < e.end for e in entities)} - {"both"}
 
 
-def _find_pair(question: str, entities: Sequence[ComparedEntity]) -> Sequence[ComparedEntity]:
-    """Return the two neighbours that an "or" joins; () without."""
-    pairs = ((a, b) for a, b in pairwise(entities) if _OR.fullmatch(question[a.end : b.start]))
-    return next(pairs, ())
+def _find_options(question: str, entities: Sequence[ComparedEntity]) -> Sequence[ComparedEntity]:
+    """Return the entities that an "or" joins, with those that commas join before it; () without."""
+    for at, (first, second) in enumerate(pairwise(entities)):
+        if _OR.fullmatch(question[first.end : second.start]):
+            while at and _COMMA.fullmatch(question[entities[at - 1].end : entities[at].start]):
+                at -= 1
+            return entities[at : entities.index(second) + 1]
+    return ()
 
 
 def _names_role(question: str) -> bool:
@@ -220,18 +231,18 @@ def _place_prefixes(entity: ComparedEntity) -> set[str]:
 
 
 def decide_option(question: str, sentences: Sequence[Sentence]) -> list[Candidate]:
-    """Return the two options of "X or Y" whose dates decide it, the right one first; [] where none do.
+    """Return the options of "X, Y or Z" whose dates decide it, the right one first; [] where none do.
 
     The text of an option is the title of its passage, which the question names in any case; the score is the year,
     negative where the earlier one is asked for. The first sentence of an option is the one with its date.
     """
     entities = find_compared(question, sentences)
-    pair, later = _find_pair(question, entities), _LATER.search(question) is not None
-    if not pair:
+    pair, later = _find_options(question, entities), _LATER.search(question) is not None
+    if not pair or DENIAL.search(question) or _AT_DEATH.search(question):
         return []
     if not compares_dates(question):
         return [] if QUANTITY_COMPARISON.search(question) else _rank_by_description(question, pair)
-    if _names_role(question) and pair[0].about is pair[0].own and pair[1].about is pair[1].own and _is_work(pair):
+    if _names_role(question) and all(one.about is one.own for one in pair) and _is_work(pair):
         return []
     dated: list[tuple[Sentence, int] | None]
     if _LIFESPAN.search(question):

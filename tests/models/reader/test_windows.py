@@ -4,7 +4,7 @@ import pytest
 from tokenizers import Tokenizer
 
 from clew.models.encoders.int8_minilm import BUNDLED_FOLDER
-from clew.models.reader.windows import ReaderText, WindowMaker, strip_links
+from clew.models.reader.windows import ReaderText, WindowMaker, strip_marks
 
 SHIP = ReaderText("Fram", "Fram is a ship. Colin Archer built her in Larvik. She sailed to the Arctic in 1893.")
 OTHER = ReaderText("", "It rained for days. Nobody wrote down why. " * 20)
@@ -58,9 +58,17 @@ def test_long_questions_titles_and_sentences_stay_within_the_window(tokenizer: T
     assert {-1, 0, 1} == set(window.text.tolist())
 
 
-def test_of_a_link_the_words_are_read(tokenizer: Tokenizer) -> None:
-    text = "She was built by [Colin Archer](colin-archer.md) in [Oslo](<oslo>), see [1] and f](x."
+def test_marks_and_targets_of_links_are_not_read(tokenizer: Tokenizer) -> None:
+    text = (
+        "# Ship\n\nShe was built by [Colin Archer](colin_(a).md) in [Oslo](<oslo>), see [1] and f](x. "
+        "By **her** [[Dundee]], [[ships/a|the]] _yard_ of x_y."
+    )
     window = WindowMaker(tokenizer).make("Who?", [ReaderText("", text)])
-    read = " ".join(text[a:b] for a, b in zip(window.starts.tolist(), window.ends.tolist(), strict=True) if b)
-    assert read == "She was built by Colin Archer in Oslo , see [ 1 ] and f ] ( x ."
-    assert strip_links(text) == "She was built by Colin Archer in Oslo, see [1] and f](x."
+    places = zip(window.text.tolist(), window.starts.tolist(), window.ends.tolist(), strict=True)
+    read = " ".join(text[a:b] for at, a, b in places if at >= 0)
+    assert read == (
+        "She was built by Colin Archer in Oslo , see [ 1 ] and f ] ( x . By her Dundee , the yard of x _ y ."
+    )
+    assert strip_marks(text.partition("\n\n")[2]) == (
+        "She was built by Colin Archer in Oslo, see [1] and f](x. By her Dundee, the yard of x_y."
+    )

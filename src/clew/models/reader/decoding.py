@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from clew.arrays import DoubleArray, FloatArray, LongArray
-from clew.models.reader.windows import Window, strip_links
+from clew.models.reader.windows import Window, strip_marks
 
 MAX_SPAN_TOKENS = 40
 _BEST = 20  # spans of a window that are looked at
@@ -47,7 +47,7 @@ def best_spans(scores: WindowScores, window: Window, texts: Sequence[str]) -> li
         merged: dict[str, ReadSpan] = {}
         for begin, end, share in _likeliest_places(scores.spans, window.sentence):
             source, start, stop = int(window.text[begin]), int(window.starts[begin]), int(window.ends[end])
-            words = strip_links(texts[source][start:stop])
+            words = " ".join(strip_marks(texts[source][start:stop]).split())
             one = ReadSpan(words, share * float(kinds[0]), source, start, stop)
             key = " ".join(words.lower().split())
             first = merged.get(key, ReadSpan("", 0.0))

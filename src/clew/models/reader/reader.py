@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, final
@@ -28,6 +28,22 @@ class Reading:
     shown: tuple[tuple[int, int, int], ...]  # text, start and end of each stretch that was read, in their order
 
 
+def average_readings(readings: Sequence[Reading], weights: Sequence[float]) -> Reading:
+    """Return the weighted mean of readings of one question, each of which saw the first ones of the same texts.
+
+    What was shown is that of the first reading.
+    """
+    total = sum(weights)
+    found: dict[str, ReadSpan] = {}
+    for reading, weight in zip(readings, weights, strict=True):
+        for span in reading.spans:
+            key = " ".join(span.text.lower().split())
+            known = found.get(key, replace(span, probability=0.0))
+            found[key] = replace(known, probability=known.probability + span.probability * weight / total)
+    none = sum(reading.none * weight / total for reading, weight in zip(readings, weights, strict=True))
+    return Reading(tuple(sorted(found.values(), key=lambda one: -one.probability)), none, readings[0].shown)
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class _LoadedReader:
     maker: WindowMaker
@@ -45,7 +61,7 @@ class Reader:
             package's own.
 
     Raises:
-        ProviderError: The folder's files are missing or damaged.
+        ProviderError: The folder's config.json is missing or damaged; the other files are checked at the first reading.
     """
 
     def __init__(self, folder: Path | None = None) -> None:

@@ -2,7 +2,7 @@
 
 A window is `[CLS] question [SEP] title : sentences [SEP] title : sentences [SEP] ...`, texts in the order given. What
 does not fit is left out by sentences: preferred ones stay first, then the first sentence of each text, then those that
-share rare words with the question. Of a link in Markdown the words are read, not its target.
+share rare words with the question. Headings, targets of links and marks of Markdown are not read.
 
 Source: own rules. Differs from the source: nothing.
 """
@@ -25,7 +25,10 @@ MAX_TOKENS = 448
 MAX_QUESTION_TOKENS, MAX_TITLE_TOKENS = 96, 24
 _MAX_SENTENCE_TOKENS = 160  # of a longer sentence the rest is a sentence of its own
 _MAX_CHARACTERS = 20_000  # of a text that are looked at
-_LINK_MARKS = re.compile(r"\[(?=[^\[\]\n]{1,200}\]\()|\]\([^()\n]{0,300}\)")
+_MARKS = re.compile(
+    r"\[\[(?:[^\[\]|\n]{0,200}\|)?|\]\]|\[(?=[^\[\]\n]{1,200}\]\()|\]\((?:[^()\n]|\([^()\n]{0,100}\)){0,300}\)"
+    r"|(?<![\w*_])[*_]{1,3}(?=\w)|(?<=[\w.,;!?)])[*_]{1,3}(?![\w*_])"
+)
 _MAX_GAP = 2  # characters between the tokens of a stretch
 _FIRST_SENTENCE = 1.5  # what the first sentence of a text counts, in words that half the sentences have not
 
@@ -137,12 +140,14 @@ class WindowMaker:
         content = text.text[:_MAX_CHARACTERS]
         encoding = self._tokenizer.encode(content, add_special_tokens=False)
         ids, offsets = np.array(encoding.ids), np.array(encoding.offsets, dtype=np.int64).reshape(-1, 2)
-        for mark in _LINK_MARKS.finditer(content):
+        for mark in _MARKS.finditer(content):
             first, last = np.searchsorted(offsets[:, 0], mark.span()).tolist()
             ids[first:last] = -1
         ids, offsets = ids[ids >= 0].tolist(), offsets[ids >= 0]
         found: list[_Sentence] = []
         for start, end in sentence_spans(content):
+            if content.startswith("#", start):
+                continue  # a heading answers nothing
             first, last = np.searchsorted(offsets[:, 0], (start, end)).tolist()
             is_preferred = any(start < b and a < end for a, b in text.preferred)
             for begin in range(first, last, _MAX_SENTENCE_TOKENS):
@@ -152,9 +157,9 @@ class WindowMaker:
         return found
 
 
-def strip_links(text: str) -> str:
-    """Return a text without the marks and the targets of its links in Markdown."""
-    return _LINK_MARKS.sub("", text)
+def strip_marks(text: str) -> str:
+    """Return a text without its marks of emphasis and of links in Markdown, and without the targets of links."""
+    return _MARKS.sub("", text)
 
 
 def evidence_texts(evidence: Evidence) -> list[ReaderText]:

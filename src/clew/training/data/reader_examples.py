@@ -2,7 +2,7 @@
 
 A file has one JSON object a line: {id, question, answers, passages: [{title, text}], gold: [positions], starts?,
 answerable?}. Passages outside `gold` are shown beside it, and others that share words with the question; where
-`answerable` is false, or `gold` is empty, the right answer is that the texts do not say.
+`answerable` is false the right answer is that the texts do not say.
 """
 
 import random
@@ -20,6 +20,7 @@ from clew.errors import InputError
 from clew.index import Index
 from clew.models.reader.decoding import MAX_SPAN_TOKENS
 from clew.models.reader.windows import ReaderText, Window, WindowMaker, evidence_texts
+from clew.models.validation import require_unicode
 from clew.text.bm25 import BM25Index
 from clew.text.normalization import fold, token_keys
 from clew.types import Progress
@@ -75,13 +76,22 @@ def _read_example(record: Record) -> ReadingExample | None:
         if not isinstance(one, dict) or not isinstance(one.get("text"), str):
             raise record.error("a passage has no text", '{"title": ..., "text": ...}')
         passages.append(ReaderText(str(one.get("title") or ""), one["text"]))
+    require_unicode([question, *answers, *(part for text in passages for part in (text.title, text.text))])
     gold = [int(at) for at in record.items("gold") if isinstance(at, int) and 0 <= at < len(passages)]
     others = tuple(text for at, text in enumerate(passages) if at not in gold)
     own = tuple(passages[at] for at in dict.fromkeys(gold))
     if record.fields.get("answerable") is False:
         return ReadingExample(question, (), (), (*own, *others), "none")
-    starts = tuple(int(at) for at in record.fields.get("starts") or () if isinstance(at, int))
-    return _make_example(question, answers, own, others, starts if len(own) == 1 else ())
+    starts = tuple(record.items("starts")) if record.fields.get("starts") is not None else ()
+    stand_there = (
+        len(own) == 1
+        and len(starts) == len(answers)
+        and all(
+            isinstance(at, int) and at >= 0 and own[0].text[at : at + len(answer)] == answer
+            for at, answer in zip(starts, answers, strict=True)
+        )
+    )
+    return _make_example(question, answers, own, others, starts if stand_there else ())
 
 
 def _make_example(
@@ -95,8 +105,6 @@ def _make_example(
     wanted = {fold(answer).strip(" .") for answer in answers}
     if gold and (verdict := wanted & {"yes", "no"}):
         return ReadingExample(question, tuple(answers), gold, others, verdict.pop()) if len(verdict) == 1 else None
-    if len(starts) != len(answers) or any(at < 0 for at in starts):
-        starts = ()
     example = ReadingExample(question, tuple(answers), gold, others, "span", starts)
     return example if any(True for text in gold for _ in find_places(example, text)) else None
 
@@ -249,6 +257,8 @@ def draw_window(
     """
     several = len(example.gold) > 1 or len(example.others) > 1
     room = SHOWN - len(example.gold) if several else chooser.choice(_BESIDE_ONE)
+    if example.kind == "none":
+        room = max(room, min(SHOWN, len(example.others)))  # its own passages are the lesson
     others = [text for text in example.others if not holds_answer(text, example)]
     if len(others) < max(room, 2):
         near = distractors.find_similar(example, _NEAR)

@@ -97,7 +97,9 @@ def train_reader(
     check_out_folder(out)
     maker = WindowMaker(open_tokenizer(start))
     sources, held_out = _read_sources(data, recipe, progress)
-    measured = {place.index.name: _ask_texts(place, progress) for place in data.validation}
+    measured = {place.index.name: _ask_texts(place, progress, learned=False) for place in data.validation}
+    measured |= {f"{one.index.name}, held out": _ask_texts(one, progress, learned=True) for one in data.indexed}
+    measured = {name: questions for name, questions in measured.items() if questions}
     some = held_out[:: max(1, len(held_out) // _MEASURED)]
     if some:
         measured["held out"] = [MeasuredQuestion(one.question, one.answers, one.gold) for one in some]
@@ -161,10 +163,11 @@ def _read_sources(
     return sources, held_out
 
 
-def _ask_texts(place: IndexedQuestions, progress: Progress) -> list[MeasuredQuestion]:
-    """Return the questions of a file with the passages that `clew ask` reads."""
+def _ask_texts(place: IndexedQuestions, progress: Progress, *, learned: bool) -> list[MeasuredQuestion]:
+    """Return the questions of a file, of one that is learned the held-out ones, with what `clew ask` reads."""
     index = open_index(place.index)
     questions = [one for one in load_questions(place.question_file()) if one.answers]
+    questions = [one for one in questions if not learned or is_held_out_of_index(one.text)]
     measured = []
     for number, one in enumerate(questions):
         progress(f"searching {place.index.name}", number, len(questions))
@@ -279,6 +282,9 @@ def open_tokenizer(folder: Path) -> Tokenizer:
         raise InputError(
             f"{folder} holds neither a reader nor a BERT model (no {TOKENIZER_FILE}): give another --start"
         )
+    content = (folder / TOKENIZER_FILE).read_bytes()
+    if not content.startswith(b"{") or b'"model"' not in content:
+        raise InputError(f"{folder / TOKENIZER_FILE} is no file of the tokenizers library: give another --start")
     tokenizer = Tokenizer.from_file(str(folder / TOKENIZER_FILE))
     tokenizer.no_padding()
     tokenizer.no_truncation()
