@@ -47,6 +47,8 @@ def test_the_threshold_loses_few_and_the_line_is_the_least_that_is_right_enough(
     assert right[probabilities >= line].mean() >= 0.8
     assert all(right[probabilities >= other].mean() < 0.8 for other in np.arange(0.01, line - 0.005, 0.01))
     assert choose_line(probabilities, np.zeros(300, bool), 0.8) == 1.0
+    few = probabilities > np.sort(probabilities)[-10]
+    assert choose_line(probabilities, few, 0.8) == 1.0  # nine that are right by luck
     assert choose_threshold(probabilities, np.zeros(300, bool), 0.05) == 0.0
 
 

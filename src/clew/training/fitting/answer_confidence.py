@@ -22,6 +22,8 @@ RIGHT_OF_ASSERTED = 0.88
 LOST = 0.01
 """Share of the right answers that may be withheld."""
 LEAST_QUESTIONS = 100
+LEAST_ASSERTED = 20
+"""Answers above the line that are needed to choose it: fewer are right by luck."""
 _PENALTY, _NEWTON_STEPS = 1e-2, 25
 
 
@@ -110,9 +112,9 @@ def choose_threshold(probabilities: DoubleArray, right: BoolArray, lost: float) 
 
 
 def choose_line(probabilities: DoubleArray, right: BoolArray, share: float) -> float:
-    """Return the least line, in hundredths, above which at least a share of the answers is right; 1 where none is."""
+    """Return the least line, in hundredths, above which at least a share of 20 or more answers is right; else 1."""
     for line in np.arange(1, 101) / 100:
         above = probabilities >= line
-        if above.any() and right[above].mean() >= share:
+        if above.sum() >= LEAST_ASSERTED and right[above].mean() >= share:
             return float(line)
     return 1.0
