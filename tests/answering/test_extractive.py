@@ -90,8 +90,9 @@ def test_the_sentence_of_the_answer_is_quoted_first() -> None:
     assert (answer.text, answer.weak) == ("Bergen", False)
     assert quotes(answer)[0] == "Ragna Holm was a Norwegian captain born in Bergen on 3 May 1880."
     assert {citation.document_id for citation in answer.citations} == {"d0", "d1"}
-    assert answer.candidates == (Scored("Bergen", 0.9), Scored("Tromso", 0.05))
-    read = "read together: 2 passages, 0% of their text; the answer is of passage 2"
+    assert [one.item for one in answer.candidates] == ["Bergen", "Tromso"]
+    assert [one.score for one in answer.candidates] == pytest.approx([0.9, 0.05])
+    read = "read together: 2 passages, 0% of their text; the answer is of passage 2, 'Ragna Holm'"
     assert answer.notes == (NO_MODEL_NOTE, f"{READ_NOTE} (probability 0.90)", read)
     assert answer.evidence is TWO
 

@@ -139,15 +139,17 @@ class ExtractiveAnswerer:
             return _withhold(analysis, evidence, (*notes, UNLIKELY_NOTE))
         signals = read_signals(analysis, evidence, reading, spans, missing)
         probabilities = [self._confidence.probability(one) for one in signals]
-        probability = max(probabilities)
-        span = spans[probabilities.index(probability)]
+        ranked = sorted(zip(probabilities, spans, strict=False), key=lambda pair: -pair[0])
+        probability, span = ranked[0]
+        least = ranked[-1][0]
+        ranked += [(min(least, one.probability), one) for one in spans[len(ranked) :]]
         shown = f" (probability {probability:.2f}"
         if probability < self._confidence.threshold:
             return _withhold(analysis, evidence, (*notes, f"{UNLIKELY_NOTE}{shown} for {span.text!r})"))
         is_sure = probability >= self._confidence.line
         quotes = _quote(_sentences_behind(span, analysis, evidence))
         notes += (f"{READ_NOTE if is_sure else UNSURE_NOTE}{shown})", _describe_window(reading, span, evidence))
-        return Answer(span.text, quotes, _list_candidates([span, *spans]), evidence, weak=not is_sure, notes=notes)
+        return Answer(span.text, quotes, _list_candidates(ranked), evidence, weak=not is_sure, notes=notes)
 
 
 def decide(analysis: QuestionAnalysis) -> Verdict | None:
@@ -249,13 +251,13 @@ def _withhold(
     return Answer("", _quote((*first, *analysis.selected)), (), evidence, weak=True, notes=notes)
 
 
-def _list_candidates(spans: Sequence[ReadSpan]) -> tuple[Scored[str], ...]:
-    """Return the likeliest answers, of those that overlap or have the same words the first."""
-    chosen: list[ReadSpan] = []
-    for span in spans:
-        if not any(_is_same(span, one) for one in chosen):
-            chosen.append(span)
-    return tuple(Scored(one.text, one.probability) for one in chosen[:MAX_CANDIDATES])
+def _list_candidates(ranked: Sequence[tuple[float, ReadSpan]]) -> tuple[Scored[str], ...]:
+    """Return answers with their probabilities, of those that overlap or have the same words the first."""
+    chosen: list[tuple[float, ReadSpan]] = []
+    for probability, span in ranked:
+        if not any(_is_same(span, one) for _, one in chosen):
+            chosen.append((probability, span))
+    return tuple(Scored(span.text, probability) for probability, span in chosen[:MAX_CANDIDATES])
 
 
 def _is_same(one: ReadSpan, other: ReadSpan) -> bool:
