@@ -118,4 +118,6 @@ def reader(
         result = train_reader(data, start or READER_FOLDER, folder, recipe, progress, single_process(device or "auto"))
     for name, value in result.figures.items():
         print(f"{name}: {result.initial_figures[name]:.1f} before, {value:.1f} after")
+    if result.best_epoch < 0:
+        print("no epoch measured better than the weights before: these are kept")
     print(f"weights in {folder}, learned from {format_count(result.questions, 'question')} in {result.seconds:.0f} s")

@@ -29,6 +29,9 @@ def test_without_words_nothing_is_said() -> None:
 def test_what_is_no_text_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError):
         clew.Reader().read("Who?", ["a \ud800"])
+    for question, texts in (("Who?", BUILT), ("Who?", None), ("Who?", [3]), (None, [BUILT])):
+        with pytest.raises(InputError, match="give"):
+            clew.Reader().read(question, texts)  # type: ignore[arg-type]
     with pytest.raises(ProviderError, match="holds no reader"):
         clew.Reader(tmp_path)
 

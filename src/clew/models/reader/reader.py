@@ -13,6 +13,7 @@ from clew.models.reader.decoding import ReadSpan, WindowScores, best_spans, none
 from clew.models.reader.windows import ReaderText, Window, WindowMaker
 from clew.models.threads import PerProcess, worker_count
 from clew.models.validation import require_unicode
+from clew.plugins.arguments import check_string, check_strings
 
 READER_FOLDER = Path(__file__).parents[2] / "weights" / "reader"
 """Folder of the reader in the package."""
@@ -64,8 +65,8 @@ class Reader:
         ProviderError: The folder's config.json is missing or damaged; the other files are checked at the first reading.
     """
 
-    def __init__(self, folder: Path | None = None) -> None:
-        self._folder = folder or READER_FOLDER
+    def __init__(self, folder: Path | str | None = None) -> None:
+        self._folder = READER_FOLDER if folder is None else Path(folder)
         self.manifest = read_manifest(self._folder)
         self._loaded = PerProcess(lambda: _open_reader(self._folder, self.manifest))
 
@@ -78,8 +79,13 @@ class Reader:
         """Return the spans of texts that answer a question, with their probabilities; none for an empty question.
 
         Raises:
-            InputError: A text holds a lone surrogate.
+            InputError: A text holds a lone surrogate, or an argument is of another type.
         """
+        check_string(question, "question")
+        is_list = isinstance(texts, list | tuple)
+        check_strings(
+            [one.text if isinstance(one, ReaderText) else one for one in texts] if is_list else texts, "texts"
+        )
         given = [ReaderText("", text) if isinstance(text, str) else text for text in texts]
         require_unicode([question, *(part for text in given for part in (text.title, text.text))])
         if not question.strip() or not any(text.text.strip() for text in given):
