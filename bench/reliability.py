@@ -1,7 +1,7 @@
 """Reliability of `clew ask` without a language model: `python bench/reliability.py [SET ...]`.
 
 Of the answers that are asserted, not marked weak, the share that is right by exact match, by what decided them (the
-comparison of two titles, the brackets after a name, or the ranker) and by bins of the printed probability. A quarter of
+comparison of titles, an age computed, or the reader) and by bins of the printed probability. A quarter of
 the questions is asked once more without its gold passages, where every assertion is wrong. `examples` are the 60
 questions of examples/questions.jsonl over examples/polar, `life dates` when each person of that corpus was born and
 died whose article gives both years in brackets. All sets are for evaluation alone.
@@ -163,7 +163,7 @@ def decisions(name: str, pairs: Sequence[tuple[Question, Answer]]) -> list[list[
     right: dict[str, list[bool]] = {}
     for question, answer in pairs:
         if answer.text and not answer.weak:
-            decider = DECIDERS.get(answer.notes[-1], "ranker")
+            decider = next((DECIDERS[note] for note in answer.notes if note in DECIDERS), "reader")
             right.setdefault(decider, []).append(bool(exact_match(answer.text, question.answers)))
     return [[name, decider, str(len(some)), str(sum(some))] for decider, some in sorted(right.items())]
 
@@ -172,7 +172,7 @@ def bins(answered: Sequence[tuple[Question | None, Answer]]) -> list[list[str]]:
     """Return right answers by bins of the probability; None stands for a question without its gold passages."""
     points = []
     for question, answer in answered:
-        printed = _PROBABILITY.search(answer.notes[-1])
+        printed = _PROBABILITY.search(" ".join(answer.notes))
         if printed and answer.text:
             is_right = question is not None and exact_match(answer.text, question.answers)
             points.append((float(printed[1]), float(is_right)))

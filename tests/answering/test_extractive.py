@@ -125,6 +125,34 @@ def test_of_the_two_dates_of_a_life_the_one_asked_for_is_the_answer() -> None:
         assert reader.answer_one(question, source).text == date
 
 
+@dataclass(frozen=True)
+class WidthReader(FixedReader):
+    """A reader that finds "Malmo" in two texts, and in more of them what it is given."""
+
+    def read(self, question: str, texts: Sequence[str | ReaderText]) -> Reading:
+        if len(texts) > 2:
+            return super().read(question, texts)
+        return FixedReader((("Bergen", 0.6), ("Malmo", 0.3))).read(question, texts)
+
+
+def test_the_best_two_passages_are_read_once_more_and_count_twice() -> None:
+    reader = WidthReader((("Malmo", 0.5), ("Bergen", 0.3)), threshold=0.0, line=1.0)
+    answer = ExtractiveAnswerer(reader).answer_one(WHERE_BORN, THREE)
+    assert [one.item for one in answer.candidates] == ["Bergen", "Malmo"]
+    assert [one.score for one in answer.candidates] == pytest.approx([(0.3 + 2 * 0.6) / 3, (0.5 + 2 * 0.3) / 3])
+
+
+def test_of_the_best_answers_the_one_that_the_calibration_prefers_is_first() -> None:
+    reader = FixedReader((("Bergen", 0.5), ("Tromso", 0.4)), 0.0, 1.0, (("opens", 5.0),))
+    answer = ExtractiveAnswerer(reader).answer_one(WHERE_BORN, TWO)  # both stand in first sentences
+    assert [one.item for one in answer.candidates] == ["Bergen", "Tromso"]
+    reader = FixedReader((("Bergen", 0.5), ("Tromso", 0.4)), 0.0, 1.0, (("rank", -5.0),))
+    answer = ExtractiveAnswerer(reader).answer_one(WHERE_BORN, TWO)
+    assert [one.item for one in answer.candidates] == ["Tromso", "Bergen"]
+    scores = [one.score for one in answer.candidates]
+    assert scores == sorted(scores, reverse=True)
+
+
 def test_candidates_do_not_overlap() -> None:
     spans = (("3 May 1880", 0.5), ("May 1880", 0.3), ("1911", 0.1))
     answer = fixed(*spans).answer_one("When did the captain retire?", TWO)
@@ -186,6 +214,7 @@ def test_nothing_is_invented(question: str, texts: list[tuple[str, str]], shift:
     [
         ("", TWO, "the question is empty"),
         (" \n", TWO, "the question is empty"),
+        ("?!...", TWO, "the question has no words"),
         (WHERE_BORN, Evidence(), "the evidence holds no passage with text"),
         (WHERE_BORN, evidence(("Polar Fox", " ")), "the evidence holds no passage with text"),
     ],

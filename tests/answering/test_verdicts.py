@@ -151,15 +151,13 @@ def test_a_word_that_the_passages_lack_makes_no_no(question: str) -> None:
         ("Which film came out first, Red Sea Film or Blue Sea Film?", "Blue Sea Film"),
         ("Which film came out first, Red SEA film or Blue Sea Film?", "Blue Sea Film"),
         ("Who lived longer, Otto Lind or Ragna Holm?", "Ragna Holm"),
-        ("Who was born first: Nils Dahl, Otto Lind or Ragna Holm?", "Ragna Holm"),
-        ("Who was born last: Nils Dahl, Otto Lind or Ragna Holm?", "Nils Dahl"),
         ("Who is a baker, Ragna Holm or Otto Lind?", "Otto Lind"),
     ],
 )
 def test_options(question: str, answer: str) -> None:
     ranked = decide_option(question, sentences())
     assert ranked[0].name == answer
-    assert len(ranked) == sum(question.count(name) for name in ("Ragna", "Otto", "Nils", "Sea ", "SEA "))
+    assert len(ranked) == 2
     for option in ranked:
         assert any(option.name in sentence.text for sentence in option.sentences)
 
@@ -181,6 +179,19 @@ def test_options_are_left_open_without_facts(question: str) -> None:
 def test_the_longer_title_is_the_entity() -> None:
     found = find_compared("Is Red Sea Film by Ragna Holm?", sentences())
     assert [entity.name for entity in found] == ["Red Sea Film", "Ragna Holm"]
+
+
+@pytest.mark.parametrize(
+    ("question", "order"),
+    [
+        ("Who was born first: Nils Dahl, Otto Lind or Ragna Holm?", ["Ragna Holm", "Otto Lind", "Nils Dahl"]),
+        ("Who was born last: Nils Dahl, Otto Lind or Ragna Holm?", ["Nils Dahl", "Otto Lind", "Ragna Holm"]),
+        ("Who is a captain: Otto Lind, Ragna Holm or Nils Dahl?", []),  # two of them are
+        ("Who is a baker: Ragna Holm, Nils Dahl or Otto Lind?", ["Otto Lind", "Ragna Holm", "Nils Dahl"]),
+    ],
+)
+def test_all_options_of_a_list_are_compared(question: str, order: list[str]) -> None:
+    assert [option.name for option in decide_option(question, sentences())] == order
 
 
 def test_towns_say_nothing_of_countries() -> None:

@@ -36,7 +36,7 @@ _TITLE_YEAR = re.compile(r"\A[^()]{1,80}\((?:[^()]*\s)?(?P<year>(?:1\d|20)\d\d)(
 _VERB = re.compile(
     r"\b(?:[a-z]+ed|won|lost|burnt|sank|sunk|built|born|made|begun|began|left|written|wrote|ran|fought|held)\b", re.I
 )
-_FOUND = re.compile(r"\b(?:found|located)\b(?! in\b)", re.IGNORECASE)
+_FOUND = re.compile(r"\bfound\b", re.IGNORECASE)
 _YEAR = re.compile(r"(?<!\d)(?:1\d|20)\d\d(?!\d)")
 _GROUPS = tuple(
     frozenset(map(ENGLISH.stem, words.split()))

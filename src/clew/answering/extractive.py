@@ -158,19 +158,24 @@ def decide(analysis: QuestionAnalysis) -> Verdict | None:
 
 
 def read_spans(reader: ReadsAnswers, analysis: QuestionAnalysis, evidence: Evidence) -> tuple[Reading, list[ReadSpan]]:
-    """Return what a reader finds, and the answers among it: no words of the question, unless it gives them as a choice.
-
-    "Yes" and "no" are answers to questions that ask for them alone, and nothing else is one to these.
-    """
+    """Return what a reader finds in the best passages, and the answers among it."""
     texts = evidence_texts(evidence)[:READ_PASSAGES]
     reading = reader.read(analysis.question, texts)
     if len(texts) > FIRST_PASSAGES:
         first = reader.read(analysis.question, texts[:FIRST_PASSAGES])
         reading = average_readings([reading, first], [1.0, FIRST_WEIGHT])
+    return reading, choose_answers(reading, analysis)
+
+
+def choose_answers(reading: Reading, analysis: QuestionAnalysis) -> list[ReadSpan]:
+    """Return the answers of a reading: no words of the question, unless it gives them as a choice.
+
+    "Yes" and "no" are answers to questions that ask for them alone, and nothing else is one to these.
+    """
     question_type = analysis.query.question_type
     options, key = " ".join(map(name_key, question_type.options)), analysis.query.text_key
     asks_verdict = question_type.kind == "yes or no" and not options
-    return reading, [
+    return [
         _choose_date(one, analysis.question)
         for one in reading.spans
         if (not one.is_text and (asks_verdict or not question_type.kind))
@@ -217,9 +222,11 @@ def _describe_window(reading: Reading, span: ReadSpan, evidence: Evidence) -> st
     passages = [scored.item for scored in evidence.passages[:READ_PASSAGES]]
     read = sum(end - start for _, start, end in reading.shown)
     share = round(100 * read / max(1, sum(len(passage.text.strip()) for passage in passages)))
-    title = passages[span.source].title if span.is_text else ""
-    of = f"; the answer is of passage {span.source + 1}" + (f", {title!r}" if title else "") if span.is_text else ""
-    return f"read together: {format_count(len(passages), 'passage')}, {min(share, 100)}% of their text{of}"
+    note = f"read together: {format_count(len(passages), 'passage')}, {min(share, 100)}% of their text"
+    if not span.is_text:
+        return note
+    title = passages[span.source].title
+    return f"{note}; the answer is of passage {span.source + 1}{f', {title!r}' if title else ''}"
 
 
 def _answer_by_verdict(

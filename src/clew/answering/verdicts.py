@@ -237,21 +237,23 @@ def decide_option(question: str, sentences: Sequence[Sentence]) -> list[Candidat
     negative where the earlier one is asked for. The first sentence of an option is the one with its date.
     """
     entities = find_compared(question, sentences)
-    pair, later = _find_options(question, entities), _LATER.search(question) is not None
-    if not pair or DENIAL.search(question) or _AT_DEATH.search(question):
+    options, later = _find_options(question, entities), _LATER.search(question) is not None
+    if not options or DENIAL.search(question) or _AT_DEATH.search(question):
         return []
     if not compares_dates(question):
-        return [] if QUANTITY_COMPARISON.search(question) else _rank_by_description(question, pair)
-    if _names_role(question) and all(one.about is one.own for one in pair) and _is_work(pair):
+        return [] if QUANTITY_COMPARISON.search(question) else _rank_by_description(question, options)
+    if _names_role(question) and all(one.about is one.own for one in options) and _is_work(options):
         return []
     dated: list[tuple[Sentence, int] | None]
     if _LIFESPAN.search(question):
-        later, dated = True, [_find_lifespan(entity.about) for entity in pair]
+        later, dated = True, [_find_lifespan(entity.about) for entity in options]
     else:
         predicate, event = _predicate(question, entities), find_compared_event(question)
-        dated = [find_dated(event, one.about) or _find_date(one, predicate, death=event.kind == DEATH) for one in pair]
+        dated = [
+            find_dated(event, one.about) or _find_date(one, predicate, death=event.kind == DEATH) for one in options
+        ]
     candidates = []
-    for entity, date in zip(pair, dated, strict=True):
+    for entity, date in zip(options, dated, strict=True):
         if date is None:
             return []
         candidates.append(_make_candidate(entity, float(date[1] if later else -date[1]), date[0]))
@@ -271,21 +273,20 @@ def compares_dates(question: str) -> bool:
     return bool(_LATER.search(question) or EARLIER.search(question) or _LIFESPAN.search(question))
 
 
-def _rank_by_description(question: str, pair: Sequence[ComparedEntity]) -> list[Candidate]:
+def _rank_by_description(question: str, options: Sequence[ComparedEntity]) -> list[Candidate]:
     """Return the options by the share of the predicate that their passages have; [] for a tie."""
-    predicate = _predicate(question, pair)
+    predicate = _predicate(question, options)
     candidates = []
-    for entity in pair:
+    for entity in options:
         best = max(entity.own, key=lambda s: len(predicate & s.stem_set))
         score = len(predicate & {word for s in entity.own for word in s.stem_set}) / max(1, len(predicate))
         candidates.append(_make_candidate(entity, float(score), best))
-    if candidates[0].score == candidates[1].score:
-        return []
-    return sorted(candidates, key=lambda candidate: -candidate.score)
+    candidates.sort(key=lambda candidate: -candidate.score)
+    return [] if candidates[0].score == candidates[1].score else candidates
 
 
-def _is_work(pair: Sequence[ComparedEntity]) -> bool:
-    return all(any(word.startswith("direct") or word == "film" for word in e.own[0].stem_set) for e in pair)
+def _is_work(options: Sequence[ComparedEntity]) -> bool:
+    return all(any(word.startswith("direct") or word == "film" for word in e.own[0].stem_set) for e in options)
 
 
 def _find_lifespan(sentences: Sequence[Sentence]) -> tuple[Sentence, int] | None:

@@ -80,3 +80,23 @@ def test_two_questions_are_joined_by_a_name() -> None:
     assert made.question == "Where was the one who built Fram born?"
     assert made.answers == ("Larvik",)
     assert made.gold == (ARCHER, SHIP)
+
+
+def test_an_unanswerable_question_is_seen_with_its_own_text(maker: WindowMaker) -> None:
+    question = ReadingExample("Who paid for Fram?", (), (), (SHIP,), "none")
+    chooser, distractors = random.Random(0), Distractors([WHO, question], OTHERS)
+    for _ in range(20):
+        drawn = draw_window(question, distractors, maker, chooser)
+        assert drawn is not None
+        assert (drawn.window.text >= 0).any()
+
+
+def test_starts_that_do_not_hold_are_not_learned(tmp_path: Path) -> None:
+    row = {"id": "1", "question": "Who?", "answers": ["Colin Archer"], "gold": [0],
+           "passages": [{"title": "Fram", "text": SHIP.text}]}  # fmt: skip
+    for starts, kept in (([SHIP.text.index("Colin")], True), ([4], False), ([-1], False), ([], False)):
+        (made,) = read_examples(write(tmp_path / "a.jsonl", {**row, "starts": starts}))
+        assert bool(made.starts) is kept
+    for wrong in ({"starts": 5}, {"question": "Who \ud800?"}):
+        with pytest.raises(InputError):
+            read_examples(write(tmp_path / "b.jsonl", {**row, **wrong}))

@@ -4,8 +4,11 @@ import json
 from pathlib import Path
 
 import pytest
+import torch
 
 import clew
+from clew.nn.span_reader import read_body
+from clew.training.recipes.reader import average_with
 from tests.faults.commands import run_clew
 from tests.models.tiny_bert import write_tiny_bert
 
@@ -44,15 +47,34 @@ def test_a_reader_is_trained_and_trained_further(tmp_path: Path, bert: Path) -> 
     assert not list(tmp_path.glob("*.run"))
 
 
+@pytest.mark.parametrize("is_better", [True, False])
+def test_the_mean_of_weights_is_kept_where_it_measures_better(bert: Path, *, is_better: bool) -> None:
+    model = read_body(bert)
+    before = {name: value.clone() for name, value in model.state_dict().items()}
+    with torch.no_grad():
+        model.kinds.bias.add_(4)
+    figures = average_with(before, model, lambda _: {"F1": 2.0 if is_better else 0.5}, {"F1": 1.0})
+    assert figures == {"F1": 2.0 if is_better else 1.0}
+    moved = (model.kinds.bias.detach() - before["kinds.bias"]).tolist()
+    assert moved == pytest.approx([2.0 if is_better else 4.0] * 4)
+    assert torch.equal(model.spans.weight.detach(), before["spans.weight"])
+
+
 def test_faults_are_told_in_one_line(tmp_path: Path, bert: Path) -> None:
     questions = write_questions(tmp_path / "questions.jsonl", 12)
     without = tmp_path / "plain.jsonl"
     without.write_text('{"id": "1", "question": "who?", "answers": ["ann"]}\n', encoding="utf-8")
+    (tmp_path / "broken").mkdir()
+    (tmp_path / "broken" / "tokenizer.json").write_text("{}", encoding="utf-8")
     for arguments, fault in (
         ((without, "--out", tmp_path / "out"), "has no passages: give --index"),
         ((questions,), "neither --index nor --out"),
         ((questions, "--out", questions), "is a file; the weights need a folder"),
         ((questions, "--out", tmp_path / "out", "--start", tmp_path), "holds neither a reader nor a BERT model"),
+        (
+            (questions, "--out", tmp_path / "out", "--start", tmp_path / "broken"),
+            "is no file of the tokenizers library",
+        ),
     ):
         outcome = run_clew("train", "reader", *arguments)
         assert (outcome.code, fault in outcome.err) == (2, True), outcome.err

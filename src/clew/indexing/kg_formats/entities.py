@@ -26,9 +26,8 @@ from clew.text.normalization import key_hash, name_key
 _KEY_SEPARATOR = "\0"  # between a shared key and the id that makes it unique; no name of a graph contains it
 _NUMBER = re.compile("[0-9]+")
 _CHUNK = 1 << 16  # names that are Python objects at once
-
-
-Column = list[pa.DictionaryArray]  # of each shard
+Column = list[pa.DictionaryArray]
+"""A column of texts, one array for each shard."""
 
 
 @final

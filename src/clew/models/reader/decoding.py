@@ -49,7 +49,7 @@ def best_spans(scores: WindowScores, window: Window, texts: Sequence[str]) -> li
             source, start, stop = int(window.text[begin]), int(window.starts[begin]), int(window.ends[end])
             words = " ".join(strip_marks(texts[source][start:stop]).split())
             one = ReadSpan(words, share * float(kinds[0]), source, start, stop)
-            key = " ".join(words.lower().split())
+            key = words.lower()
             first = merged.get(key, ReadSpan("", 0.0))
             merged[key] = ReadSpan(
                 first.text or one.text, first.probability + one.probability, *_place(first if first.text else one)

@@ -38,7 +38,7 @@ def average_readings(readings: Sequence[Reading], weights: Sequence[float]) -> R
     found: dict[str, ReadSpan] = {}
     for reading, weight in zip(readings, weights, strict=True):
         for span in reading.spans:
-            key = " ".join(span.text.lower().split())
+            key = span.text.lower()
             known = found.get(key, replace(span, probability=0.0))
             found[key] = replace(known, probability=known.probability + span.probability * weight / total)
     none = sum(reading.none * weight / total for reading, weight in zip(readings, weights, strict=True))

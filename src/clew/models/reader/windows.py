@@ -25,6 +25,7 @@ MAX_TOKENS = 448
 MAX_QUESTION_TOKENS, MAX_TITLE_TOKENS = 96, 24
 _MAX_SENTENCE_TOKENS = 160  # of a longer sentence the rest is a sentence of its own
 _MAX_CHARACTERS = 20_000  # of a text that are looked at
+# [[target| and ]], the [ of a link and its ](target), and * or _ around words
 _MARKS = re.compile(
     r"\[\[(?:[^\[\]|\n]{0,200}\|)?|\]\]|\[(?=[^\[\]\n]{1,200}\]\()|\]\((?:[^()\n]|\([^()\n]{0,100}\)){0,300}\)"
     r"|(?<![\w*_])[*_]{1,3}(?=\w)|(?<=[\w.,;!?)])[*_]{1,3}(?![\w*_])"

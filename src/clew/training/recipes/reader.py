@@ -7,7 +7,7 @@ calibrate the probabilities, as do the questions of the validation.
 import json
 import random
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from hashlib import sha256
 from pathlib import Path
@@ -97,8 +97,8 @@ def train_reader(
     check_out_folder(out)
     maker = WindowMaker(open_tokenizer(start))
     sources, held_out = _read_sources(data, recipe, progress)
-    measured = {place.index.name: _ask_texts(place, progress, learned=False) for place in data.validation}
-    measured |= {f"{one.index.name}, held out": _ask_texts(one, progress, learned=True) for one in data.indexed}
+    measured = {place.index.name: _ask_texts(place, progress) for place in data.validation}
+    measured |= {f"{one.index.name}, held out": _ask_texts(one, progress, held_out=True) for one in data.indexed}
     measured = {name: questions for name, questions in measured.items() if questions}
     some = held_out[:: max(1, len(held_out) // _MEASURED)]
     if some:
@@ -110,7 +110,7 @@ def train_reader(
     objective = Reading(sources, distractors, maker, measured, recipe.batch)
     before = {name: value.clone() for name, value in model.state_dict().items()}
     result = train(model, objective, recipe.loop, run, progress, group, recipe.dtype)
-    figures = _average_with(before, model, objective, result.figures)
+    figures = average_with(before, model, objective.validate, result.figures)
     about = {"recipe": asdict(recipe), "figures": {name: round(v, 2) for name, v in figures.items()}}
     cases = [*_calibration(data, progress), *_single_texts(some, distractors, recipe.loop.seed)]
     save_reader(out, model, config, open_tokenizer(start), about, _calibration_of(start), cases)
@@ -123,8 +123,11 @@ def train_reader(
     )
 
 
-def _average_with(
-    before: dict[str, torch.Tensor], model: SpanReader, objective: Reading, figures: dict[str, float]
+def average_with(
+    before: Mapping[str, torch.Tensor],
+    model: SpanReader,
+    validate: Callable[[torch.nn.Module], dict[str, float]],
+    figures: dict[str, float],
 ) -> dict[str, float]:
     """Give a trained model the mean of its weights and those before, where that measures better; return the figures.
 
@@ -132,7 +135,7 @@ def _average_with(
     """
     after = {name: value.clone() for name, value in model.state_dict().items()}
     model.load_state_dict({name: torch.lerp(before[name], value, 0.5) for name, value in after.items()})
-    mean = objective.validate(model)
+    mean = validate(model)
     if mean and next(iter(mean.values())) > next(iter(figures.values())):
         return mean
     model.load_state_dict(after)
@@ -163,11 +166,11 @@ def _read_sources(
     return sources, held_out
 
 
-def _ask_texts(place: IndexedQuestions, progress: Progress, *, learned: bool) -> list[MeasuredQuestion]:
-    """Return the questions of a file, of one that is learned the held-out ones, with what `clew ask` reads."""
+def _ask_texts(place: IndexedQuestions, progress: Progress, *, held_out: bool = False) -> list[MeasuredQuestion]:
+    """Return the questions of a file, or the held-out ones alone, with the passages that `clew ask` reads."""
     index = open_index(place.index)
     questions = [one for one in load_questions(place.question_file()) if one.answers]
-    questions = [one for one in questions if not learned or is_held_out_of_index(one.text)]
+    questions = [one for one in questions if not held_out or is_held_out_of_index(one.text)]
     measured = []
     for number, one in enumerate(questions):
         progress(f"searching {place.index.name}", number, len(questions))
