@@ -1,4 +1,4 @@
-"""Answers of `clew ask` without a language model: `python bench/reading.py [SET ...] [--rules] [--squad]`.
+"""Answers of `clew ask` without a language model: `python bench/reading.py [SET ...] [--rules] [--squad] [--passages]`.
 
 Exact match and F1 over all questions with the evidence of the default, where an answer that is withheld counts as
 wrong; what is asserted, and how much of it is right; the same with the gold passages given; and a fifth of the
@@ -7,7 +7,8 @@ question, search included, one after the other. `--squad` reads the held-out ten
 question with its own passage. `--languages` asks the questions of bench/desk/answers.jsonl in German, Russian and
 Chinese, which the reader does not know: the answer is weak, and by rules. `--rules` prints for each rule the questions
 that it decides, and how many of them it and the reader answer rightly: on the sets, on the training questions that the
-reader did not see, and on those it did.
+reader did not see, and on those it did. `--passages` compares the reader's first answer, without rules and calibration,
+where it reads the best five passages, the best two, and where both are averaged as `clew ask` does.
 """
 
 import argparse
@@ -19,11 +20,19 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from clew import index as indexes
-from clew.answering.extractive import READ_PASSAGES, ExtractiveAnswerer, read_spans
+from clew.answering.extractive import (
+    FIRST_PASSAGES,
+    FIRST_WEIGHT,
+    READ_PASSAGES,
+    ExtractiveAnswerer,
+    choose_answers,
+    read_spans,
+)
 from clew.answering.question_analysis import analyze_question
 from clew.answering.rules import RULES
 from clew.datasets.questions import read_records
-from clew.models.reader.reader import READER_FOLDER, Reader
+from clew.models.reader.reader import READER_FOLDER, Reader, average_readings
+from clew.models.reader.windows import evidence_texts
 from clew.text.answer_metrics import exact_match, token_f1
 from clew.text.mentions import find_mentions
 from clew.training.data.reader_examples import FOUND, is_held_out, is_held_out_of_index, read_examples
@@ -42,6 +51,11 @@ RULE_SETS = {  # files of questions on the indexes that rules are chosen on
 }
 PUBLISHED = {"hotpotqa": "60-73"}
 """Exact match of readers of 110 to 435 million parameters (ELECTRA, DeBERTa), gold passages among ten given."""
+PASSAGE_SETS = {  # files of questions, and whether the held-back ones that compare nothing are asked alone
+    "hotpotqa": ("hotpotqa/dev.jsonl", False),
+    "musique-dev": ("musique-dev/dev.jsonl", False),
+    "2wiki-train": ("2wiki-train/train.jsonl", True),
+}
 HEAD = ("set", "questions", "exact match", "F1", "asserted %", "right of them %", "with gold: EM", "F1 ",
         "published: EM", "gold taken out: asserted %", "ms p50")  # fmt: skip
 
@@ -61,6 +75,7 @@ def main() -> None:
     parser.add_argument("--rules", action="store_true")
     parser.add_argument("--squad", action="store_true")
     parser.add_argument("--languages", action="store_true")
+    parser.add_argument("--passages", action="store_true")
     parser.add_argument("--reader", type=Path, default=READER_FOLDER, help="folder of the reader")
     parser.add_argument("--every", type=int, default=1, help="ask every so many questions")
     arguments = parser.parse_args()
@@ -68,6 +83,10 @@ def main() -> None:
     print(describe_machine())
     if arguments.rules:
         print_table(*measure_rules(Reader(arguments.reader)))
+        return
+    if arguments.passages:
+        head = ("set", "questions", *(f"{form}: {part}" for form in ("five", "two", "mean") for part in ("EM", "F1")))
+        print_table(head, [measure_passages(name, Reader(arguments.reader)) for name in PASSAGE_SETS])
         return
     if arguments.squad:
         print_table(("qa/squad, held out", "questions", "exact match", "F1"), [measure_squad(Reader(arguments.reader))])
@@ -121,6 +140,30 @@ def gold_evidence(index: indexes.Index, question: Question) -> Evidence:
     """Return the gold passages of a question as evidence."""
     documents = [document for one in question.gold if (document := index.get(one)) is not None]
     return Evidence(tuple(Scored(passage, 1.0) for document in documents for passage in document.passages))
+
+
+def measure_passages(name: str, reader: Reader) -> list[str]:
+    """Return exact match and F1 of the reader's first answer to the questions of a set, in percent."""
+    index, (file, is_held_back) = open_set(name), PASSAGE_SETS[name]
+    questions = [q for q in load_questions(DATA / file) if q.answers]
+    if is_held_back:
+        questions = [q for q in questions if is_held_out_of_index(q.text) and "comparison" not in q.kind]
+    replies: list[list[str]] = [[], [], []]
+    for question in questions:
+        evidence = index.search(question.text, READ_PASSAGES)
+        analysis = analyze_question(question.text, evidence, find_mentions)
+        assert analysis is not None
+        texts = evidence_texts(evidence)
+        five, two = reader.read(question.text, texts), reader.read(question.text, texts[:FIRST_PASSAGES])
+        for own, reading in zip(replies, (five, two, average_readings([five, two], [1, FIRST_WEIGHT])), strict=True):
+            found = choose_answers(reading, analysis)
+            own.append(found[0].text if found else "")
+    values = [
+        100 * statistics.mean(measure(text, q.answers) for text, q in zip(own, questions, strict=True))
+        for own in replies
+        for measure in (exact_match, token_f1)
+    ]
+    return [name, str(len(questions)), *(f"{value:.1f}" for value in values)]
 
 
 def measure_squad(reader: Reader) -> list[str]:
