@@ -13,23 +13,9 @@ from clew.types import Document, Evidence
 from tests.small_index import make_index, result_ids
 
 WORDS = [
-    "fram",
-    "vega",
-    "ship",
-    "ice",
-    "pole",
-    "drift",
-    "seal",
-    "bear",
-    "gull",
-    "fjord",
-    "sledge",
-    "hull",
-    "mast",
-    "born",
-    "built",
-    "town",
-]
+    "fram", "vega", "ship", "ice", "pole", "drift", "seal", "bear", "gull", "fjord", "sledge", "hull", "mast", "born",
+    "built", "town",
+]  # fmt: skip
 ENCODER = HashingEncoder()
 
 

@@ -131,12 +131,6 @@ def test_the_named_retriever_has_the_default_config(chain: Index) -> None:
     assert scores(chain.search(question, 9, "pagerank")) == scores(search(chain, question))
 
 
-def test_the_walk_also_starts_at_lexical_matches(chain: Index) -> None:
-    question = "Is Alpha Bay a place of salt?"
-    assert set(result_ids(search(chain, question))) == {"a", "b", "c", "d", "e"}
-    assert "e" not in result_ids(search(chain, question, GraphWalkConfig(lexical_restart=0.0)))
-
-
 def test_without_a_name_the_walk_starts_at_lexical_matches_alone(chain: Index) -> None:
     evidence = search(chain, "who was born somewhere")
     assert evidence.notes == ("no name in the question is in the index",)

@@ -8,8 +8,6 @@ import pytest
 import clew
 from clew.errors import InputError
 from clew.index import Index
-from clew.indexing.extraction.registry import open_extractor
-from clew.indexing.extraction.rule_based import RuleExtractor
 from clew.plugins.records import SettingsRecord, setting
 from clew.protocols import Reranker, Retriever
 from clew.query.context import IndexContext
@@ -19,7 +17,6 @@ from clew.retrievers.registry import RETRIEVERS, finds_nothing, is_path_retrieve
 from clew.retrievers.reranked import RerankedRetriever
 from clew.text.bm25 import BM25Scorer
 from clew.types import Document
-from clew_lab.extraction.published import PublishedExtractor
 from tests.small_index import DOCUMENTS, make_index
 
 WITHOUT_VECTORS = {
@@ -126,17 +123,13 @@ def plain(tmp_path_factory: pytest.TempPathFactory) -> Index:
     return make_index(tmp_path_factory.mktemp("plain") / "index", DOCUMENTS, encoder="none")
 
 
-@pytest.mark.parametrize("name", ["gfm", "routed", "gcn-subgraph"])
-def test_weights_that_are_not_there_are_bad_input(small: Index, name: str) -> None:
-    with pytest.raises(InputError, match=r"weights is 'nosuch', which holds no config\.json; give a folder"):
-        open_text(f"{name}:weights=nosuch", small)
-
-
 @pytest.mark.parametrize(
     ("spec", "message"),
     [
-        ("gnn-rag:weights=nosuch", "gnn-rag: weights is"),
-        ("gcn-subgraph:weights=nosuch", "gcn-subgraph: weights is"),
+        *(
+            (f"{name}:weights=nosuch", f"{name}: weights is 'nosuch', which holds no config.json; give a folder")
+            for name in ("gfm", "routed", "gcn-subgraph", "gnn-rag")
+        ),
         ("rog:ranker=nosuch", "rog: a ranker is 'nosuch'; wanted trained"),
         ("frag:relations_by=trained", "frag: relations_by is 'trained'; wanted bi-encoder,"),
     ],
@@ -153,13 +146,6 @@ def test_without_vectors_a_retriever_works_or_says_what_does(plain: Index, name:
     else:
         with pytest.raises(InputError, match=r"--encoder none.*bm25(,| or) pagerank"):
             plain.retriever(parse_retriever(name))
-
-
-def test_extractors(tmp_path: Path) -> None:
-    file = tmp_path / "a:b.jsonl"
-    file.write_text('{"id": "a", "entities": ["Oslo"], "triples": []}\n', encoding="utf-8")
-    assert isinstance(open_extractor("rules"), RuleExtractor)
-    assert open_extractor(f"published:{file}").fingerprint == PublishedExtractor(file).fingerprint
 
 
 def test_vectors_of_triples_are_remembered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

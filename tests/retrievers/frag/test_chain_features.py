@@ -143,14 +143,6 @@ def test_similarities_of_words_and_relations() -> None:
     assert match.reverse_order.tolist() == list(asking.reverse_order)
 
 
-def test_the_path_that_the_question_asks_for_is_explained_best() -> None:
-    question = mask_names("who directed the films starred by X", [(34, 35)])
-    chains = [(3, 0), (0, 3), (4,), (8, 7)]
-    actual = features_of(question, chains)
-    assert int(np.argmax(actual[:, COLUMN["explained"]])) in (0, 1)
-    assert int(np.argmax(actual[:, COLUMN["in_order"]])) == 0, "the words nearest to the name first"
-
-
 def test_a_question_without_relation_words() -> None:
     actual = features_of(mask_names("who is it", []), [(0,), (2, 5)])
     assert np.isfinite(actual).all()
@@ -162,18 +154,6 @@ def test_no_path_and_no_relation() -> None:
     question = mask_names("who directed X", [(13, 14)])
     assert features_of(question, []).shape == (0, len(FEATURES))
     assert features_of(question, [], []).shape == (0, len(FEATURES)), "the question is about an entity without facts"
-
-
-def test_a_step_vector_covers_name_and_end() -> None:
-    actual = texts().step_vectors(np.array([0, 1, 7], dtype=np.int32))
-    for row, code in zip(actual, (0, 1, 7), strict=True):
-        both = np.sum(ENCODER.encode([NAMES[code // 2], ENDS[code]]), axis=0)
-        np.testing.assert_allclose(row, both / np.linalg.norm(both), atol=1e-6)
-
-
-def test_a_path_as_text() -> None:
-    assert texts().path_text((0, 3, 6)) == "directed by, starred actors, place of birth"
-    assert texts().path_text(()) == ""
 
 
 def test_each_text_is_encoded_once() -> None:

@@ -27,7 +27,6 @@ from clew.retrievers.frag.hop_predictor import (
     load_hop_predictor,
     question_terms,
     save_hop_predictor,
-    word_hops,
 )
 from tests.retrievers.frag.damage import change_arrays, change_config, write_bytes, zeros
 
@@ -85,17 +84,6 @@ def bell(count: float, width: float) -> list[float]:
 def question(text: str) -> MaskedQuestion:
     position = text.find("X")
     return mask_names(text, [(position, position + 1)] if position >= 0 else [])
-
-
-@pytest.mark.parametrize("seed", range(5))
-def test_the_hops_of_a_word_equal_sums_in_plain_python(seed: int) -> None:
-    weights = random_weights(seed)
-    vectors = ENCODER.encode(["film", "of", "director", "東京", ""])
-    actual = word_hops(vectors, weights.arrays)
-    assert actual.shape == (5,)
-    assert (actual >= 0).all()
-    expected = [plain_word_hops(vector, weights.arrays) for vector in vectors.tolist()]
-    assert actual.tolist() == pytest.approx(expected, abs=1e-5)
 
 
 @settings(deadline=None, max_examples=50)
@@ -183,75 +171,40 @@ def test_the_fingerprint_changes_with_the_weights() -> None:
 
 
 DAMAGE = [
-    lambda folder: (folder / "config.json").unlink(),
-    lambda folder: (folder / "model.safetensors").unlink(),
-    write_bytes("config.json", b""),
-    write_bytes("config.json", b"[]"),
-    write_bytes("config.json", b'"words"'),
-    write_bytes("config.json", b"\xff\xfe{}"),
-    write_bytes("config.json", b'{"kind": "words"}'),
-    write_bytes("model.safetensors", b""),
-    write_bytes("model.safetensors", b"\xff" * 40),
-    change_config(kind="letters"),
-    change_config(kind=TERMS),
-    change_config(kind=None),
-    change_config(terms=7),
-    change_config(encoder="hashing"),
-    change_config(encoder={}),
-    change_config(about=3),
-    change_arrays(spread=None),
-    change_arrays(more=zeros(1)),
+    (random_weights(), lambda folder: (folder / "model.safetensors").unlink()),
+    (random_weights(), write_bytes("config.json", b"[]")),
+    (random_weights(), change_config(kind="letters")),
+    (random_weights(), change_config(kind=TERMS)),
+    (random_weights(), change_config(terms=7)),
+    (random_weights(), change_config(encoder="hashing")),
+    (random_weights(), change_config(encoder={})),
+    (random_weights(), change_config(about=3)),
+    (random_weights(), change_arrays(spread=None)),
+    (random_weights(), change_arrays(more=zeros(1))),
+    (random_weights(), change_arrays(spread=zeros(0))),
+    (random_weights(), change_arrays(spread=zeros(2))),  # a bell without a width
+    (random_weights(), change_arrays(direct=zeros(WIDTH))),
+    (random_weights(), change_arrays(hidden=zeros(HIDDEN, WIDTH + 1))),
+    (random_weights(), change_arrays(hidden_bias=zeros(HIDDEN + 1))),
+    (random_weights(), change_arrays(out=zeros(HIDDEN, 2))),
+    (terms_weights(), change_config(kind=WORDS)),
+    (terms_weights(), change_config(terms=["of", "who"])),
+    (terms_weights(), change_arrays(idf=zeros(2))),
+    (terms_weights(), change_arrays(weights=zeros(4))),
+    (terms_weights(), change_arrays(weights=zeros(3, 2))),
 ]
 
 
-@pytest.mark.parametrize("damage", DAMAGE)
-def test_damage_is_reported_in_one_line(damage: Callable[[Path], object], tmp_path: Path) -> None:
-    save_hop_predictor(tmp_path / "router", random_weights())
+@pytest.mark.parametrize(("weights", "damage"), DAMAGE)
+def test_damage_is_reported_in_one_line(
+    weights: HopPredictorWeights, damage: Callable[[Path], object], tmp_path: Path
+) -> None:
+    save_hop_predictor(tmp_path / "router", weights)
     damage(tmp_path / "router")
     message = r"the router in .*router cannot be read .*train or install it again"
     with pytest.raises(ProviderError, match=message) as raised:
         load_hop_predictor(tmp_path / "router")
     assert "\n" not in str(raised.value)
-
-
-@pytest.mark.parametrize(
-    "damage",
-    [
-        change_config(kind=WORDS),
-        change_config(terms=["of", "who"]),
-        change_config(terms=[]),
-        change_arrays(idf=zeros(2)),
-        change_arrays(weights=zeros(4)),
-    ],
-)
-def test_damaged_terms_are_reported(damage: Callable[[Path], object], tmp_path: Path) -> None:
-    save_hop_predictor(tmp_path, terms_weights())
-    damage(tmp_path)
-    with pytest.raises(ProviderError, match="train or install it again"):
-        load_hop_predictor(tmp_path)
-
-
-@pytest.mark.parametrize(
-    ("weights", "damage"),
-    [
-        (random_weights(), change_arrays(spread=zeros(0))),
-        (random_weights(), change_arrays(spread=zeros(2))),  # a bell without a width
-        (random_weights(), change_arrays(spread=np.array([np.nan, 1.0], dtype=np.float32))),
-        (random_weights(), change_arrays(direct=zeros(WIDTH))),
-        (random_weights(), change_arrays(hidden=zeros(HIDDEN, WIDTH + 1))),
-        (random_weights(), change_arrays(hidden_bias=zeros(HIDDEN + 1))),
-        (random_weights(), change_arrays(out=zeros(HIDDEN, 2))),
-        (terms_weights(), change_arrays(spread=zeros(1))),
-        (terms_weights(), change_arrays(weights=zeros(3, 2))),
-    ],
-)
-def test_arrays_of_mismatched_shapes_are_damage(
-    weights: HopPredictorWeights, damage: Callable[[Path], object], tmp_path: Path
-) -> None:
-    save_hop_predictor(tmp_path, weights)
-    damage(tmp_path)
-    with pytest.raises(ProviderError, match="train or install it again"):
-        load_hop_predictor(tmp_path)
 
 
 def test_the_shipped_network_separates_simple_and_complex_questions() -> None:

@@ -70,14 +70,6 @@ def test_paths_with_equal_texts_are_scored_once() -> None:
     assert actual.tolist() == [7.0, 7.0, 13.5, 13.5, 21.0, 5.5]
 
 
-def test_scores_are_divided_by_the_temperature() -> None:
-    scorer = BiEncoderScorer(ENCODER.encode, ENCODER.encode_queries)
-    cold, warm = (TextPathRanker(scorer, texts(), t, "bi-encoder") for t in (0.05, 1.0))
-    one, other = (ranker.make_scorer(QUESTION, CODES)(CHAINS) for ranker in (cold, warm))
-    np.testing.assert_allclose(one, other / 0.05, rtol=1e-5)
-    assert cold.fingerprint != warm.fingerprint, "it tells scores apart"
-
-
 def test_any_text_scorer_works() -> None:
     for scorer in (BM25Scorer(), BiEncoderScorer(ENCODER.encode, ENCODER.encode_queries)):
         scores = TextPathRanker(scorer, texts(), 0.5, "any").make_scorer(QUESTION, CODES)
@@ -119,6 +111,8 @@ def test_the_fingerprint_follows_the_weights() -> None:
     fingerprints = {TrainedPathRanker(weights, texts()).fingerprint for weights in (head(), head(seed=1), head(rank=2))}
     assert len(fingerprints) == 3
     assert TrainedPathRanker(replace(head(), about={}), texts()).fingerprint in fingerprints
+    cold, warm = (TextPathRanker(LengthScorer(), texts(), temperature, "length") for temperature in (0.05, 1.0))
+    assert cold.fingerprint != warm.fingerprint
 
 
 def test_saved_weights_are_read_back(tmp_path: Path) -> None:
@@ -142,13 +136,8 @@ def test_the_shipped_head_can_be_read() -> None:
 @pytest.mark.parametrize(
     "damage",
     [
-        lambda folder: (folder / "config.json").unlink(),
         lambda folder: (folder / "model.safetensors").unlink(),
-        write_bytes("config.json", b"{"),
         write_bytes("config.json", b"[]"),
-        write_bytes("config.json", b"\xff"),
-        write_bytes("model.safetensors", b""),
-        write_bytes("model.safetensors", b"\x10" * 64),
         change_config(features=["explained"]),
         change_config(features=[*FEATURES, "more"]),
         change_config(features=sorted(FEATURES)),
@@ -161,6 +150,8 @@ def test_the_shipped_head_can_be_read() -> None:
         change_arrays(weights=zeros(len(FEATURES), 1)),
         change_arrays(question_side=zeros(2, 32)),
         change_arrays(relation_side=zeros(3, 31)),
+        change_arrays(question_side=zeros(32), relation_side=zeros(32)),
+        change_arrays(question_side=zeros(3, 32, 1), relation_side=zeros(3, 32, 1)),
     ],
 )
 def test_damage_is_reported_in_one_line(damage: Callable[[Path], object], tmp_path: Path) -> None:
@@ -170,18 +161,3 @@ def test_damage_is_reported_in_one_line(damage: Callable[[Path], object], tmp_pa
     with pytest.raises(ProviderError, match=message) as raised:
         load_path_ranker(tmp_path / "paths")
     assert "\n" not in str(raised.value)
-
-
-@pytest.mark.parametrize(
-    "damage",
-    [
-        change_arrays(question_side=zeros(32), relation_side=zeros(32)),
-        change_arrays(question_side=zeros(3, 32, 1), relation_side=zeros(3, 32, 1)),
-        change_arrays(weights=np.full(len(FEATURES), np.nan, dtype=np.float32)),
-    ],
-)
-def test_invalid_arrays_are_damage(damage: Callable[[Path], object], tmp_path: Path) -> None:
-    save_path_ranker(tmp_path, head())
-    damage(tmp_path)
-    with pytest.raises(ProviderError, match="train or install it again"):
-        load_path_ranker(tmp_path)

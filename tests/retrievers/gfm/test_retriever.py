@@ -168,10 +168,6 @@ def test_the_default_encoder_has_the_default_retriever_gfm(index: Index) -> None
     assert default_retriever(index.context, open_encoder("hashing").fingerprint) == "chains"
 
 
-def test_new_indexes_have_the_default_encoder() -> None:
-    assert Settings.model_fields["encoder"].default == DEFAULT_ENCODER
-
-
 def test_more_passages_than_the_graph_holds_follow_in_the_order_of_the_walk(index: Index) -> None:
     few, many = retriever(index, "gfm:nodes=10"), retriever(index, "gfm:nodes=60")
     actual = few.retrieve([QUESTION], 100)[0]

@@ -123,26 +123,15 @@ def test_settings_of_another_network_are_refused_in_one_line(
     assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize("harm", ["missing", "more", "shape", "nan"])
-def test_arrays_of_another_network_are_refused(tmp_path: Path, harm: str) -> None:
+@pytest.mark.parametrize("changed", [{}, {"start": np.zeros(1)}, {"end": np.zeros(2)}])
+def test_arrays_of_another_network_are_refused(tmp_path: Path, changed: dict[str, Any]) -> None:
     save_scorer(tmp_path, trained(SHAPES["ours"]))
     arrays = load_file(tmp_path / "model.safetensors")
-    if harm == "missing":
+    if not changed:
         del arrays["end"]
-    elif harm == "more":
-        arrays["start"] = arrays["end"]
-    elif harm == "shape":
-        arrays["end"] = np.zeros(2, dtype=np.float32)
-    else:
-        arrays["end"] = np.array([np.nan], dtype=np.float32)
-    save_file(arrays, tmp_path / "model.safetensors")
+    save_file(arrays | changed, tmp_path / "model.safetensors")
     with pytest.raises(ProviderError, match="train or install"):
         load_scorer(tmp_path)
-
-
-def test_a_missing_folder_is_reported(tmp_path: Path) -> None:
-    with pytest.raises(ProviderError, match="train or install"):
-        load_scorer(tmp_path / "gone")
 
 
 def test_networks_depend_on_the_seed_and_leave_the_global_generator_alone() -> None:
