@@ -10,25 +10,12 @@ from pathlib import Path
 import pytest
 
 from clew.commands import progress
+from clew.commands.app import COMMANDS
 from tests.commands.refusals import check_refused
 from tests.faults.commands import Outcome, load_command, run_clew, write_lines
 from tests.small_index import DOCUMENTS, make_index
 
 QUESTION = "Where was the commander of the Vega born?"
-COMMANDS = (
-    "index",
-    "search",
-    "ask",
-    "eval",
-    "corpus",
-    "remove",
-    "stats",
-    "verify",
-    "repair",
-    "compact",
-    "diff",
-    "export",
-)
 LONG = "\n\n".join(f"Part {name} tells of {name}. " + "It drifts with the ice. " * 90 for name in ("seals", "gulls"))
 ROWS = (
     {"id": "log", "title": "The Log", "text": LONG, "metadata": {"lang": "en"}},
@@ -221,17 +208,8 @@ def test_what_is_found_nowhere_is_no_error(index: Path) -> None:
 
 def test_ask_as_json_has_one_shape_with_and_without_an_answer(small_folder: Path) -> None:
     keys = {
-        "question",
-        "retriever",
-        "answer",
-        "headline",
-        "weak",
-        "citations",
-        "candidates",
-        "notes",
-        "usage",
-        "evidence",
-    }
+        "question", "retriever", "answer", "headline", "weak", "citations", "candidates", "notes", "usage", "evidence"
+    }  # fmt: skip
     for question, retriever, text, quotes in (
         ("Where was Louis Palander born?", "chains", "Karlskrona", True),
         ("zeppelin", "chains", "", True),
@@ -374,13 +352,6 @@ def test_standard_input_that_is_read_ahead_is_indexed_as_a_whole(tmp_path: Path)
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize("command", ["search", "ask"])
-def test_an_empty_question_is_refused(command: str, tmp_path: Path) -> None:
-    check_refused(
-        run_clew(command, " ", "--index", tmp_path / "none"), "the question is ' ', which is empty: write one"
-    )
-
-
 def test_removing_is_all_or_nothing(tmp_path: Path) -> None:
     rows = write_lines(tmp_path / "rows.jsonl", ROWS)
     assert run_clew("index", rows, "--index", tmp_path / "i", "--encoder", "none").code == 0
@@ -420,6 +391,8 @@ def test_diff_names_what_differs_up_to_the_limit(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
+        (("search", " ", "--index", "NOWHERE"), "the question is ' ', which is empty: write one"),
+        (("ask", " ", "--index", "NOWHERE"), "the question is ' ', which is empty: write one"),
         (("search", QUESTION, "--index", ""), "location"),
         (("search", QUESTION, "--index", "INDEX", "--retriever", "nosuch"), "choose one of"),
         (("search", QUESTION, "--index", "INDEX", "--where", "lang = "), "lang ="),
@@ -435,19 +408,13 @@ def test_diff_names_what_differs_up_to_the_limit(tmp_path: Path) -> None:
         (("remove", "nosuch", "--index", "INDEX"), "nosuch"),
         (("search", QUESTION, "--index", "s3://"), "names no bucket"),
         (("search", QUESTION, "--index", "FILE"), "clew index"),
-        (("search", QUESTION, "--index", "INDEX", "--where", ""), "empty"),
-        (("search", QUESTION, "--index", "INDEX", "--where", "lang = 'en'; DROP TABLE x"), "filter"),
         (("search", QUESTION, "--index", "INDEX", "--retriever", "dense"), "--encoder none"),
         (("search", QUESTION, "another", "--index", "INDEX"), "another"),
         (("search", QUESTION, "--index"), "--index"),
         (("search", QUESTION, "--index", "INDEX", "--rerank", "nosuch"), "choose one of none, cross-encoder"),
-        (("search", QUESTION, "--index", "INDEX", "--rerank", ""), "choose one of none, cross-encoder"),
         (("search", QUESTION, "--index", "INDEX", "--rerank", "cross-encoder"), "cross-encoder:NAME"),
-        (("search", QUESTION, "--index", "INDEX", "--rerank", "llm:nosuch"), "PROVIDER:NAME"),
         (("search", QUESTION, "--index", "INDEX", "--rerank", "llm:openai:x"), "OPENAI_API_KEY"),
-        (("search", QUESTION, "--index", "INDEX", "--rerank", "cross-encoder:a,b"), "comma"),
         (("ask", QUESTION, "--index", "INDEX", "--rerank", "nosuch"), "choose one of none, cross-encoder"),
-        (("ask", QUESTION, "--index", "INDEX", "--where", "nosuch = 1"), "nosuch"),
         (("ask", QUESTION, "--index", "INDEX", "--retriever", "nosuch"), "choose one of"),
         (("eval", "--index", "INDEX"), "--questions"),
         (("eval", "--index", "INDEX", "--questions", "EMPTY"), "EMPTY"),
@@ -466,7 +433,6 @@ def test_diff_names_what_differs_up_to_the_limit(tmp_path: Path) -> None:
         (("index", "QUESTIONS", "--index", "FILE", "--encoder", "none"), "FILE"),
         (("index", "QUESTIONS", "NOWHERE", "--index", "NEW", "--encoder", "none"), "NOWHERE"),
         (("index", "QUESTIONS", "--index", "NEW", "--encoder", "none", "--extractor", "published:"), "published"),
-        (("index", "QUESTIONS", "--index", "NEW", "--encoder", "none", "--extractor", "published:NOWHERE"), "NOWHERE"),
         (("index", "QUESTIONS", "--index", "INDEX", "--extractor", "published:FILE"), "rules"),
         (("remove", "--index", "INDEX"), "ids"),
         (("remove", "", "--index", "INDEX"), "''"),

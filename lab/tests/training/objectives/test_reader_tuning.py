@@ -74,8 +74,8 @@ def test_every_kind_of_reader_is_trained_and_keeps_the_best_epoch(tmp_path: Path
 
 
 @pytest.mark.slow
-def test_a_killed_run_resumes_to_the_same_weights(tmp_path: Path, llama: Path, kind: str) -> None:
-    whole, cut, resumed = (READERS[kind](llama) for _ in range(3))
+def test_a_killed_run_resumes_to_the_same_weights(tmp_path: Path, llama: Path) -> None:
+    whole, cut, resumed = (graph_token_reader(llama) for _ in range(3))
     whole_objective, cut_objective, rest = (ReaderTuning(EXAMPLES, EXAMPLES, one, 2) for one in (whole, cut, resumed))
     train(whole_objective.trainable_module(), whole_objective, RECIPE, tmp_path / "whole", silent)
 
