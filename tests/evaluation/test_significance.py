@@ -25,12 +25,6 @@ def test_the_interval_agrees_with_scipy() -> None:
     assert high == pytest.approx(trusted.confidence_interval.high, abs=0.03 * width)
 
 
-def test_the_interval_has_the_width_of_the_normal_theory() -> None:
-    values = np.repeat([0.0, 1.0], 500)
-    low, high = mean_interval(values, generator())
-    assert (low, high) == pytest.approx((0.5 - 0.031, 0.5 + 0.031), abs=0.002)
-
-
 def test_measures_share_their_resamples_and_batches_do_not_matter() -> None:
     values = generator().random((2_500, 2))
     both = mean_intervals(values, generator(), resamples=150)
@@ -99,13 +93,6 @@ def test_two_systems_are_compared_question_by_question() -> None:
     back = compare_means(("old", "new"), "recall@5", base, better, generator())
     assert (back.difference, back.low, back.high) == pytest.approx((-result.difference, -result.high, -result.low))
     assert back.p == result.p
-
-
-def test_the_same_seed_gives_the_same_figures() -> None:
-    first, second = generator().random((2, 400))
-    assert compare_means(("a", "b"), "m", first, second, generator()) == compare_means(
-        ("a", "b"), "m", first, second, generator()
-    )
 
 
 def test_wrong_arguments_are_refused() -> None:

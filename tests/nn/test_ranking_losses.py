@@ -67,11 +67,3 @@ def test_listwise_relevant_nodes_do_not_compete() -> None:
     raised = LOGITS + torch.tensor([5.0, 0.0, 0.0, 0.0])
     alone = listwise_loss(raised, torch.tensor([False, False, True, False]))
     assert float(listwise_loss(raised, RELEVANT)) < float(alone)
-
-
-@pytest.mark.parametrize("loss", [binary_loss, ratio_loss, listwise_loss, lambda x, r: ratio_loss(x, r, as_paper=True)])
-def test_every_loss_raises_the_relevant_and_lowers_the_others(loss) -> None:  # type: ignore[no-untyped-def]
-    logits = LOGITS.clone().requires_grad_()
-    (gradient,) = torch.autograd.grad(loss(logits, RELEVANT), logits)
-    assert (gradient[RELEVANT] < 0).all()
-    assert (gradient[~RELEVANT] > 0).all()

@@ -204,23 +204,19 @@ def test_topics_of_a_graph_question_are_the_entities_that_other_retrievers_start
     assert topics.spans == tuple((name.start, name.end) for name in linked.linked_names)
 
 
-def test_topics_are_linked_from_the_names_that_a_model_lists(small: Index) -> None:
-    model = ScriptedModel(lambda _: {"named_entities": ["Palander"]})
-    context = small.context
-    linker = NearestNameLinker(
-        context.make_linker(LinkerSettings()), small.snapshot, None, 0.8, keep_exact=True, list_names=ModelNames(model)
-    )
-    question = "Did Louis Palander see Karlskrona?"
-    assert linker.find_topics(question).entities == tuple(small.snapshot.entities_with_name("Palander").tolist())
-    (town,) = small.snapshot.entities_with_name("Karlskrona").tolist()
-    assert linker.find_topics(question, ["Karlskrona"]).entities == (town,)
-
-
 def listing_linker(index: Index, names: list[str]) -> NearestNameLinker:
     """A linker of the names that a language model lists."""
     model = ScriptedModel(lambda _: {"named_entities": names})
     inner = index.context.make_linker(LinkerSettings())
     return NearestNameLinker(inner, index.snapshot, None, 0.8, keep_exact=True, list_names=ModelNames(model))
+
+
+def test_topics_are_linked_from_the_names_that_a_model_lists(small: Index) -> None:
+    linker = listing_linker(small, ["Palander"])
+    question = "Did Louis Palander see Karlskrona?"
+    assert linker.find_topics(question).entities == tuple(small.snapshot.entities_with_name("Palander").tolist())
+    (town,) = small.snapshot.entities_with_name("Karlskrona").tolist()
+    assert linker.find_topics(question, ["Karlskrona"]).entities == (town,)
 
 
 def test_a_listed_name_is_found_as_whole_words(small: Index) -> None:

@@ -6,10 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from clew.errors import InputError
 from clew.graph.paths.simple_paths import shortest_paths
 from clew.graph.subgraphs.k_hop import LocalGraph, local_graph
-from clew.graph.subgraphs.textual_graph import fact_graph
 from tests.graph.fact_graphs import FactSet, draw_entities, fact_sets, rows
 from tests.graph.paths.test_simple_paths import unpadded_paths
 from tests.oracles import facts as oracle
@@ -62,9 +60,3 @@ def test_costs_equal_those_of_dijkstra_without_an_effective_bound(fact_set: Fact
     paths, total = shortest_paths(local, np.array([0]), fact_set.entity_count, costs)
     found = {walk[-1]: cost for (walk, _), cost in zip(unpadded_paths(paths), total.tolist(), strict=True)}
     assert found == pytest.approx({node: cost for node, cost in wanted.items() if node})
-
-
-def test_a_start_outside_the_graph_is_refused() -> None:
-    local = local_graph(fact_graph(np.array([(0, 0, 1)], dtype=np.int32), 2), np.arange(2, dtype=np.int32))
-    with pytest.raises(InputError, match="position 2: wanted 0 to 1"):
-        shortest_paths(local, np.array([2]), 1)

@@ -4,11 +4,9 @@ from collections.abc import Sequence
 
 import networkx as nx
 import numpy as np
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from clew.errors import InputError
 from clew.graph.paths.simple_paths import PathSet, simple_paths
 from clew.graph.subgraphs.k_hop import local_graph
 from clew.graph.subgraphs.textual_graph import fact_graph
@@ -77,9 +75,3 @@ def test_a_million_facts_between_two_entities_are_skipped() -> None:
     assert len(found) == 999_999 + 20_000
     assert found.truncated
     assert found.nodes[-1].tolist() == [0, 1, 2, -1]
-
-
-def test_a_start_outside_the_graph_is_refused() -> None:
-    local = local_graph(fact_graph(np.array([(0, 0, 1)], dtype=np.int32), 2), np.arange(2, dtype=np.int32))
-    with pytest.raises(InputError, match="position 2: wanted 0 to 1"):
-        simple_paths(local, np.array([2]), 2, 5)

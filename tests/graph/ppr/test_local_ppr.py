@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from clew.errors import InputError
 from clew.graph.ppr.local_ppr import best_positions, push_ppr, random_walk_with_restart
 from clew.graph.subgraphs.k_hop import LocalGraph, local_graph
 from clew.graph.subgraphs.textual_graph import fact_graph
@@ -117,9 +116,3 @@ def test_scores_are_zero_without_starts() -> None:
 def test_best_positions_are_ordered_by_score_with_ties_by_position(scores: list[float], max_count: int) -> None:
     wanted = sorted((i for i, score in enumerate(scores) if score > 0), key=lambda i: (-scores[i], i))
     assert best_positions(np.array(scores), max_count).tolist() == wanted[:max_count]
-
-
-def test_a_start_outside_the_graph_is_refused() -> None:
-    local = local_graph(fact_graph(np.array([(0, 0, 1)], dtype=np.int32), 2), np.arange(2, dtype=np.int32))
-    with pytest.raises(InputError, match="position 2: wanted 0 to 1"):
-        push_ppr(local, np.array([2]), np.ones(1))

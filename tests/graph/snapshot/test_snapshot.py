@@ -31,7 +31,6 @@ from tests.built_snapshots import (
     PassageFacts,
     PassageTexts,
     build_snapshot,
-    most_frequent_form,
     stored_sentences,
 )
 
@@ -192,11 +191,6 @@ def test_a_loaded_snapshot_outlives_its_folder(tmp_path: Path) -> None:
     loaded = load_snapshot(tmp_path, STORED.__getitem__)
     shutil.rmtree(tmp_path)
     assert plain_values(loaded) == plain_values(snapshot())
-
-
-def test_the_most_frequent_form_is_displayed() -> None:
-    assert most_frequent_form(Counter({"FRAM": 2, "Fram": 3})) == "Fram"
-    assert most_frequent_form(Counter({"b": 1, "a": 1, "c": 1})) == "a"
 
 
 def test_equal_snapshots_have_no_difference() -> None:

@@ -7,8 +7,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clew.graph.subgraphs.textual_graph import EncodedGraph, GraphQuery, TextualGraph, induced_subgraph
-from clew_lab.graph.reader_context import build_context, full_subgraph, textualise
+from clew.graph.subgraphs.textual_graph import TextualGraph, induced_subgraph
+from clew_lab.graph.reader_context import full_subgraph, textualise
 
 TEXTS = st.text(st.one_of(st.characters(codec="utf-8"), st.sampled_from("\",\r\n'; \t")), max_size=12)
 
@@ -74,11 +74,3 @@ def test_the_full_subgraph_is_induced_by_all_nodes(graph: TextualGraph) -> None:
     assert all_of_it.nodes.tolist() == of_all.nodes.tolist()
     assert all_of_it.edges.tolist() == of_all.edges.tolist()
     assert all_of_it.nodes.dtype == all_of_it.edges.dtype == np.int32
-
-
-def test_a_context_has_the_text_of_its_subgraph() -> None:
-    rows = np.eye(4, dtype=np.float32)
-    query = GraphQuery(EncodedGraph(SHIP_GRAPH, rows[:3], rows[:2], np.array([0, 1])), rows[0], np.array([0]))
-    subgraph = induced_subgraph(SHIP_GRAPH, [0, 1])
-    context = build_context(query, subgraph)
-    assert (context.query, context.subgraph, context.text) == (query, subgraph, textualise(SHIP_GRAPH, subgraph))

@@ -226,28 +226,6 @@ def test_a_relation_that_is_asked_for_marks_its_link(plain_polar: Index) -> None
         assert far < 0.5
 
 
-def test_a_question_that_names_nothing(plain_polar: Index) -> None:
-    graph = make_graph(plain_polar, "who led it, and when?", [3, 1, 4])
-    naming = [NODE_FEATURES.index(name) for name in ("named", "mentions what is named", "share of what is named")]
-    assert not graph.node_features[:, naming].any()
-    rare, not_named = (graph.edge_features[..., EDGE_FEATURES.index(name)] for name in SYMMETRIC[2:])
-    assert np.array_equal(rare, not_named)
-
-
-def test_what_is_named_counts_and_sums_to_one_over_all_nodes(plain_polar: Index) -> None:
-    loops = PlainLoops(plain_polar, POLAR[0])
-    assert len(loops.named) > 0
-    everything = list(range(passage_count(plain_polar)))
-    graph = make_graph(plain_polar, POLAR[0], everything)
-    place = next(p for p in everything if loops.title_node(p) in loops.named)
-    assert graph.node_features[place, NODE_FEATURES.index("named")] == pytest.approx(
-        loops.named[loops.title_node(place)], abs=1e-6
-    )
-    assert graph.node_features[:, NODE_FEATURES.index("mentions what is named")].max() <= 1 + 1e-6
-    rare, not_named = (graph.edge_features[..., EDGE_FEATURES.index(name)] for name in SYMMETRIC[2:])
-    assert (not_named < rare - 1e-3).any()
-
-
 def test_a_name_of_several_shares_its_weight_among_them(small: Index) -> None:
     question = "Did Louis Palander command the Vega?"
     loops = PlainLoops(small, question)
@@ -273,23 +251,6 @@ def test_passages_of_one_document_share_its_name_and_are_not_linked_by_it(tmp_pa
     assert (within[away][:, EDGE_FEATURES.index("common nodes")] >= 1).all()
     assert not within[..., [EDGE_FEATURES.index(name) for name in ("common edges", *EDGE_FEATURES[4:])]].any()
     assert graph.edge_features[: len(places), -1, EDGE_FEATURES.index("link to")].all()
-
-
-def test_passages_of_equal_titles_are_not_linked(small: Index) -> None:
-    ids = [f"twin-{letter}" for letter in "abc"]
-    s = small.context.scope.snapshot
-    places = [p for p in range(len(s.passage_ids)) if s.document_ids[p] in ids]
-    graph = check(small, "a twin text", places)
-    assert len(places) == 3
-    assert not graph.edge_features[..., EDGE_FEATURES.index("link to") :].any()
-
-
-@pytest.mark.parametrize("question", [QUESTIONS[0], ""])
-def test_a_pool_of_one(small: Index, question: str) -> None:
-    graph = check(small, question, [0])
-    assert graph.edge_features.shape == (1, 1, len(EDGE_FEATURES))
-    assert not graph.edge_features.any()
-    assert graph.node_features[0, :3].tolist() == [1.0, 1.0, 1.0]
 
 
 def test_the_order_of_the_pool_changes_the_order_alone(plain_polar: Index) -> None:
@@ -375,16 +336,6 @@ def test_gathered_rows_equal_single_rows(lists: list[list[int]], data: st.DataOb
     wanted = [(place, other) for place, row in enumerate(positions) for other in sorted(set(lists[row]))]
     assert list(zip(owners.tolist(), others.tolist(), strict=True)) == wanted
     assert owners.dtype == others.dtype == np.int64
-
-
-def test_the_names_are_those_of_the_columns(small: Index) -> None:
-    graphs = make_builder(small)
-    assert (graphs.node_features, graphs.edge_features) == (NODE_FEATURES, EDGE_FEATURES)
-    graph = make_graph(small, QUESTIONS[1], [0, 1, 2])
-    assert (graph.node_features.shape, graph.edge_features.shape) == (
-        (3, len(NODE_FEATURES)),
-        (3, 3, len(EDGE_FEATURES)),
-    )
 
 
 @pytest.mark.parametrize("question", [QUESTIONS[0], QUESTIONS[1], ""])

@@ -152,18 +152,6 @@ def test_arrays_of_another_network_are_refused(tmp_path: Path, harm: str) -> Non
     assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize("name", ["config.json", "model.safetensors"])
-@pytest.mark.parametrize("left", [None, 0, 40])
-def test_missing_or_truncated_files_are_refused(tmp_path: Path, name: str, left: int | None) -> None:
-    save_reranker(tmp_path, make_trained())
-    whole = (tmp_path / name).read_bytes()
-    (tmp_path / name).unlink()
-    if left is not None:
-        (tmp_path / name).write_bytes(whole[:left])
-    with pytest.raises(ProviderError, match="network that reranks"):
-        load_reranker(tmp_path)
-
-
 def test_features_are_located_by_name() -> None:
     present = (("a", "b", "c"), ("x", "y"))
     assert FeatureColumns.locate((("c", "a"), ("y",)), present) == FeatureColumns((2, 0), (1,))
