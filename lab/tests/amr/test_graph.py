@@ -61,13 +61,6 @@ def test_no_concept_that_means_the_start_gives_no_words() -> None:
     assert path_words(AMRGraph(("question-01",))) == ("question",)
 
 
-def test_ties_of_shortest_paths_go_to_smaller_positions() -> None:
-    # Two paths to `end`; the edges name the larger one first.
-    graph = AMRGraph(("question", "left", "right", "end"), ((2, "r", 3), (0, "r", 2), (1, "r", 3), (0, "r", 1)))
-    assert path_words(graph) == ("question", "right", "left", "end")
-    assert path_words(AMRGraph(graph.concepts, graph.edges[::-1])) == path_words(graph)
-
-
 def by_enumeration(graph: AMRGraph) -> tuple[str, ...]:
     """The smallest of all shortest paths from a start to each concept, without prefixes of others."""
     network = nx.Graph()

@@ -4,7 +4,7 @@ import pytest
 
 from clew.indexing.extraction.rule_based import RuleExtractor
 from clew.types import Extraction, Failure, Mention, Passage
-from clew_lab.amr.graph import AMRGraph, count_common_parts, path_words
+from clew_lab.amr.graph import AMRGraph, path_words
 from clew_lab.amr.local_parser import ASKS, HOLDS, SHARES_WORD, LocalAMRParser
 
 NamedEdges = set[tuple[str, str, str]]
@@ -88,13 +88,6 @@ def test_the_word_question_of_a_text_is_not_where_paths_start() -> None:
     )
     assert graph.concepts.count("question") == 1
     assert {tail for head, _, tail in edges(graph) if head == "question"} == {"time"}
-
-
-def test_passages_that_share_a_name_have_it_in_common() -> None:
-    graphs = [parse("", FRAM), parse("", LARVIK)]
-    # `question` and Larvik; no edge.
-    assert count_common_parts(graphs)[0, 1].tolist() == [2, 0]
-    assert count_common_parts(graphs, ["question"])[0, 1].tolist() == [1, 0]
 
 
 def test_a_passage_is_extracted_once() -> None:

@@ -18,7 +18,7 @@ from clew.rerankers.g_rag.weights import FeatureColumns
 from clew.store.weights_io import PRETRAINED_FOLDER
 from clew.training.hyperparameters import TrainingResult
 from clew_lab.amr.amr_document_graph import AMRDocumentGraphBuilder
-from clew_lab.amr.graph import AMRGraph, count_common_parts, path_words
+from clew_lab.amr.graph import AMRGraph, count_common_parts
 from clew_lab.amr.local_parser import LocalAMRParser
 from clew_lab.amr.reranker import load_any_reranker
 from clew_lab.evaluation.multi_positive_metrics import compute_multi_positive_measures, rank_positives
@@ -176,19 +176,7 @@ def test_an_mlp_of_the_same_build_has_no_messages() -> None:
     assert {name.rsplit(".", 2)[-2] for name in model.state_dict()} == {"own"}
 
 
-def test_the_question_is_not_projected() -> None:
-    assert not any("projection" in name for name in make_model(PUBLISHED).state_dict())
-    wide = make_model(replace(PUBLISHED, width=TEXT))
-    pool = make_input()
-    cosine = pool.vectors @ pool.question
-    with torch.no_grad():
-        for name, parameter in wide.named_parameters():
-            parameter.zero_()
-            if name.endswith(".update.weight"):
-                parameter[:, :TEXT] = torch.eye(TEXT)
-    positive = replace(pool, vectors=np.abs(pool.vectors))
-    np.testing.assert_allclose(wide.scores(positive) / TEXT, np.abs(pool.vectors) @ pool.question, atol=1e-5)
-    assert cosine.shape == (7,)
+def test_a_network_without_a_projection_reads_no_numbers_and_no_relations() -> None:
     for wrong in ({"numbers": 3}, {"network": "relational"}):
         with pytest.raises(InputError, match="without a projection"):
             replace(PUBLISHED, **wrong)
@@ -256,22 +244,6 @@ def test_concepts_that_all_graphs_hold_count_as_published() -> None:
     off_diagonal = ~np.eye(len(PASSAGES), dtype=bool)
     assert (built[True].edge_features[..., 0][off_diagonal] > 0).all(), "all hold the question"
     assert (built[True].edge_features >= built[False].edge_features).all()
-
-
-def test_plain_text_is_the_ablation_of_path_words() -> None:
-    plain = AMRDocumentGraphBuilder(LocalAMRParser(), ENCODER.encode, words=False)
-    (graph,) = plain.build(["Which ship?"], [POOL])
-    texts = [" ".join(filter(None, (passage.title, passage.text))) for passage in PASSAGES]
-    assert np.array_equal(graph.vectors, ENCODER.encode(texts))
-    assert any(
-        path_words(one) for one in LocalAMRParser().parse(["Which ship?"], PASSAGES[:1]) if isinstance(one, AMRGraph)
-    )
-    forms = [
-        AMRDocumentGraphBuilder(LocalAMRParser(), ENCODER.encode, whole=a, words=b)
-        for a in (False, True)
-        for b in (False, True)
-    ]
-    assert len({form.fingerprint for form in forms}) == 4
 
 
 # Training

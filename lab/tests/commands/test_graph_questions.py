@@ -12,17 +12,9 @@ from clew.retrievers.registry import parse_retriever
 from clew_lab.evaluation.evaluate_kgqa import path_limit
 from tests.faults.commands import run_clew
 from tests.faults.model_server import Request, ServerReply, model_server
-from tests.kinship import QUESTIONS, make_kinship_index, write_questions
+from tests.kinship import QUESTIONS, write_questions
 
 THREE = QUESTIONS[4]
-
-
-@pytest.fixture(scope="module")
-def family(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The small graph; tests must not write to it."""
-    folder = tmp_path_factory.mktemp("family")
-    make_kinship_index(folder)
-    return folder / "index"
 
 
 def test_ask_prints_the_paths_it_stands_on(family: Path) -> None:
@@ -171,26 +163,6 @@ def test_a_model_that_fails_is_told(family: Path, tmp_path: Path, monkeypatch: p
         figures, told = evaluate_file(family, file, *options)
     assert (figures["failed"], figures["hit"]) == (1.0, 0.0)
     assert "frag-simple: 0 of 1 question answered, the others count 0: " in told
-
-
-def test_the_larger_number_of_paths_names_the_coverage(family: Path, tmp_path: Path) -> None:
-    """Two classes of 64 paths were printed as coverage@32."""
-    out, name = tmp_path / "figures.json", "frag:simple_paths=64,complex_paths=8"
-    done = run_clew(
-        *(
-            "eval-graph",
-            "--index",
-            family,
-            "--questions",
-            write_records(tmp_path, RIGHT),
-            "--retriever",
-            name,
-            "--out",
-            out,
-        )
-    )
-    assert done.code == 0, done
-    assert "coverage@64" in json.loads(out.read_text(encoding="utf-8"))["retrievers"][name]
 
 
 @pytest.mark.parametrize(

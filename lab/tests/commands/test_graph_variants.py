@@ -7,18 +7,9 @@ from typing import Any
 
 import pytest
 
-from clew.training.fitting.hop_predictor import FEEDBACK_RECIPE
 from tests.faults.commands import run_clew
 from tests.faults.model_server import Request, ServerReply, model_server
-from tests.kinship import QUESTIONS, make_kinship_index
-
-
-@pytest.fixture(scope="module")
-def family(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The small graph; tests must not write to it."""
-    folder = tmp_path_factory.mktemp("family")
-    make_kinship_index(folder)
-    return folder / "index"
+from tests.kinship import QUESTIONS
 
 
 def write_many(folder: Path, copies: int = 4) -> Path:
@@ -154,8 +145,3 @@ def test_replies_in_plain_text(family: Path, tmp_path: Path, monkeypatch: pytest
     assert asked.code == 0, asked
     assert asked.out.startswith("- Tromsø\n- and not Atlantis\n")
     assert json.loads(log.read_text(encoding="utf-8"))["hops"] == 3
-
-
-def test_the_recipe_is_the_published_one() -> None:
-    recipe = FEEDBACK_RECIPE
-    assert (recipe.epochs, recipe.batch, recipe.rate, recipe.decay) == (3, 16, 1e-4, 0.0)

@@ -4,20 +4,16 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 import clew
-from clew.graph.subgraphs.textual_graph import TextualGraph
 from clew.models.encoders.hashing import HashingEncoder
 from clew.retrievers.subgraph.settings import GCNSubgraph
 from clew.text.display import to_single_line
-from clew_lab.datasets.graph_datasets import GraphDataset, GraphQuestion
 from clew_lab.graph_readers.protocols import TokenCounter
 from clew_lab.graph_readers.reader_files import open_reader
 from clew_lab.graph_readers.selected_subgraph import retrieve_subgraphs, subgraph_source
 from clew_lab.models.causal_lm import CausalModel
-from lab.tests.datasets.g_retriever_writer import write_g_retriever
 from tests.faults.commands import Outcome, run_clew
 from tests.kinship import make_kinship_index, write_graph
 from tests.models.tiny_llama import write_tiny_llama
@@ -28,14 +24,14 @@ ANSWERS = {"Ada Lind": "Vardø", "Bo Lind": "Carl Lind", "Carl Lind": "fisher", 
 HASHING = ("--encoder", "hashing:32", "--budget", "3", "--epochs", "1", "--draws", "16", "--width", "4")
 
 
-def write_topic_questions(path: Path, topics: Sequence[str], unanswered: Sequence[str] = ()) -> Path:
-    """Write a question on each topic; some have no answers."""
+def write_topic_questions(path: Path, topics: Sequence[str]) -> Path:
+    """Write a question on each topic."""
     lines = [
         {
             "id": topic,
             "question": f"what has {topic}",
             "topic": [topic],
-            "answers": [] if topic in unanswered else [ANSWERS.get(topic, "Norway")],
+            "answers": [ANSWERS.get(topic, "Norway")],
         }
         for topic in topics
     ]
@@ -185,13 +181,6 @@ def test_a_model_that_cannot_be_is_bad_input(tmp_path: Path, questions: Path, op
     assert f"can be called '{name}'" in done.err
 
 
-def test_weights_that_are_not_there_are_bad_input(tmp_path: Path) -> None:
-    make_kinship_index(tmp_path, "hashing:32")
-    done = run_clew("search", "what", "--index", tmp_path / "index", "--retriever", "gcn-subgraph:weights=nosuch")
-    assert done.code == 2, done
-    assert "weights is 'nosuch', which holds no config.json; give a folder that clew train made" in done.err
-
-
 def compare_selections(folder: Path, questions: Path, *options: str | Path) -> Outcome:
     return run_clew(
         "compare", "--kg", write_graph(folder), "--questions", questions, "--seeds", "1", *HASHING, "--json", *options
@@ -206,31 +195,6 @@ def test_what_is_measured_is_not_learned_from(tmp_path: Path, questions: Path) -
     fixed = compare_selections(tmp_path, questions, "--test", questions, "--select", "top-k,ego")
     assert fixed.code == 0, fixed
     assert (json.loads(fixed.out)["questions"], json.loads(fixed.out)["learned_from"]) == (6, 0)
-
-
-def test_questions_without_answers_are_told_and_left_out(tmp_path: Path) -> None:
-    some = write_topic_questions(tmp_path / "some.jsonl", TOPICS, unanswered=TOPICS[:2])
-    done = train_network(tmp_path, some)
-    assert done.code == 0, done
-    assert "2 of 6 questions have no answer and are left out" in done.err
-    assert "learned from 3 questions, 1 chose the epoch" in done.out
-    none = train_network(tmp_path, write_topic_questions(tmp_path / "none.jsonl", TOPICS, unanswered=TOPICS))
-    assert none.code == 2
-    assert "none of 6 questions has answers" in none.err
-
-
-def test_a_run_on_other_questions_does_not_go_on(tmp_path: Path, questions: Path) -> None:
-    other = write_topic_questions(tmp_path / "other.jsonl", TOPICS[1:])
-    assert train_network(tmp_path, questions).code == 0
-    done = train_network(tmp_path, other)
-    assert done.code == 2
-    assert "holds another run, with questions to learn from" in done.err
-    runs = ("--select", "gcn", "--runs", tmp_path / "runs")
-    assert compare_selections(tmp_path, questions, *runs).code == 0
-    assert compare_selections(tmp_path, questions, *runs).code == 0
-    again = compare_selections(tmp_path, other, *runs)
-    assert again.code == 2
-    assert "holds another run, with questions to learn from" in again.err
 
 
 def test_a_training_that_failed_leaves_the_folder_to_the_next(tmp_path: Path, questions: Path) -> None:
@@ -283,35 +247,6 @@ def test_weights_that_have_no_place_are_not_trained(tmp_path: Path, monkeypatch:
     assert f"--out is {out!r}, which" in done.err
 
 
-def test_the_printed_loss_is_not_trained_to_stop(tmp_path: Path, questions: Path) -> None:
-    done = train_network(tmp_path, questions, "--objective", "paper", "--stops")
-    assert done.code == 2
-    assert "the objective paper does not train where a selection ends" in done.err
-    assert not (tmp_path / "w").exists()
-
-
-def test_splits_of_a_folder_are_kept_apart(tmp_path: Path) -> None:
-    graphs = tuple(
-        TextualGraph((f"ship {n}", "sea", "ice"), np.array([[0, 1], [0, 2]], dtype=np.int32), ("sails on", "fears"))
-        for n in range(8)
-    )
-    made = tuple(
-        GraphQuestion(f"q{n}", n, "what does it sail on?", (("sea", "ice")[n % 2],), (0,), group=f"g{n}")
-        for n in range(8)
-    )
-    whole = GraphDataset(graphs, made)
-    parts = {"train": made[:4], "val": made[4:6], "test": made[6:]}
-    write_g_retriever(whole, tmp_path / "ships", {name: GraphDataset(graphs, some) for name, some in parts.items()})
-    small = (*HASHING, "--budget", "2")
-    done = run_clew("train", "subgraph", "--data", tmp_path / "ships", "--out", tmp_path / "w", *small)
-    assert done.code == 0, done
-    assert "learned from 4 questions, 2 chose the epoch" in done.out
-    asked = ("compare", "--data", tmp_path / "ships", "--select", "top-k,ego", *small, "--json")
-    assert json.loads(run_clew(*asked).out)["questions"] == 2
-    named = json.loads(run_clew(*asked, "--split", "test", "--test-split", "train").out)
-    assert (named["questions"], named["learned_from"]) == (4, 2)
-
-
 @pytest.mark.slow
 def test_soft_prompts_and_graph_tokens_learn_with_the_selection(tmp_path: Path, questions: Path) -> None:
     model = write_tiny_llama(tmp_path / "llama", [*TOPICS, *ANSWERS.values(), "what has"])
@@ -322,10 +257,6 @@ def test_soft_prompts_and_graph_tokens_learn_with_the_selection(tmp_path: Path, 
     assert all(figures["train_seconds"] > 0 for figures in selections.values())
     assert selections["g-retriever"]["loss"] != selections["steiner"]["loss"]
     assert selections["graphtoken"]["nodes"] >= selections["steiner"]["nodes"]
-    kept = train_network(tmp_path, questions, *reads, "--graph-token", "part")
-    assert kept.code == 0, kept
-    assert str(tmp_path / "w" / "reader") in kept.out
-    assert {path.suffix for path in (tmp_path / "w" / "reader").iterdir()} >= {".safetensors"}
 
 
 def ask_reader(folder: Path, *options: str | Path) -> Outcome:
@@ -342,6 +273,7 @@ def test_what_was_trained_together_answers(tmp_path: Path, questions: Path) -> N
     selecting = f"gcn-subgraph:weights={tmp_path / 'w'},budget=3"
     soft = ("--soft-prompt", tmp_path / "w" / "reader")
     assert f"--retriever {selecting} --reader {model} --soft-prompt {soft[1]}" in done.out
+    assert {path.suffix for path in soft[1].iterdir()} >= {".safetensors"}
     answers = ("--retriever", selecting, "--reader", model)
     asked = ask_reader(tmp_path, *answers, *soft, "--json")
     assert asked.code == 0, asked

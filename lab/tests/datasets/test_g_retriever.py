@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from clew.errors import InputError
 from clew.graph.subgraphs.textual_graph import TextualGraph
 from clew_lab.datasets.g_retriever import load_g_retriever
-from clew_lab.datasets.graph_datasets import GraphDataset, GraphQuestion, split_dataset
+from clew_lab.datasets.graph_datasets import GraphDataset, GraphQuestion
 from lab.tests.datasets.g_retriever_writer import write_g_retriever
 
 NODES = 'node_id,node_attr\n0,name: man\n1,"name: hat, red"\n'
@@ -202,12 +202,3 @@ def test_a_written_data_set_is_read_back_equal(tmp_path_factory: pytest.TempPath
         assert (one.nodes, one.relations) == (other.nodes, other.relations)
         assert one.edges.tolist() == other.edges.tolist()
         assert one.edges.dtype == np.int32
-
-
-def test_splits_are_numbers_of_questions(tmp_path: Path) -> None:
-    graph = TextualGraph(("a", "b"), np.array([[0, 1]], dtype=np.int32), ("to",))
-    whole = GraphDataset([graph], (GraphQuestion("q", 0, "who?", ("a", "b")), GraphQuestion("r", 0, "?", ("b",))))
-    first, second = split_dataset(whole, 0.5, 0)
-    write_g_retriever(whole, tmp_path, {"train": first, "test": second})
-    assert load_g_retriever(tmp_path, "train").questions == first.questions
-    assert load_g_retriever(tmp_path, "test").questions == second.questions

@@ -176,12 +176,6 @@ CWQ_FILE = [
 ]
 
 
-def write_lines(path: Path, records: list[dict[str, Any]]) -> Path:
-    """Write records as JSON lines."""
-    path.write_text("".join(f"{json.dumps(record)}\n" for record in records), encoding="utf-8")
-    return path
-
-
 def as_objects(triple: list[str]) -> list[dict[str, str]]:
     """Return a triple in GraftNet's form."""
     head, relation, tail = triple
@@ -190,7 +184,10 @@ def as_objects(triple: list[str]) -> list[dict[str, str]]:
 
 def test_objects_of_graftnet_are_read_as_names(tmp_path: Path) -> None:
     records = [{**FRAG[0], "subgraph": {"tuples": [as_objects(triple) for triple in GRAPH]}}]
-    named, objects = write_lines(tmp_path / "a.jsonl", FRAG[:1]), write_lines(tmp_path / "b.jsonl", records)
+    named, objects = (
+        write_json(tmp_path / "a.jsonl", FRAG[:1], lines=True),
+        write_json(tmp_path / "b.jsonl", records, lines=True),
+    )
     (wanted,), (found,) = load_own_graphs(named).graphs, load_own_graphs(objects).graphs
     assert (found.nodes, found.relations) == (wanted.nodes, wanted.relations)
     imported = [list(graph_file(file).statements()) for file in (named, objects)]
@@ -200,7 +197,7 @@ def test_objects_of_graftnet_are_read_as_names(tmp_path: Path) -> None:
 def test_numbers_of_nsm_are_refused_and_said_to_be_numbers(tmp_path: Path) -> None:
     """`kg import` took them for names."""
     record = {**FRAG[0], "subgraph": {"tuples": [[3, 1, 4]], "entities": [3, 4]}}
-    file = write_lines(tmp_path / "nsm.jsonl", [record])
+    file = write_json(tmp_path / "nsm.jsonl", [record], lines=True)
     with pytest.raises(InputError, match="is of numbers, as NSM's files number entities and relations; wanted names"):
         load_own_graphs(file)
     done = run_clew("kg", "import", file, "--index", tmp_path / "index")
@@ -214,7 +211,7 @@ def test_numbers_of_nsm_are_refused_and_said_to_be_numbers(tmp_path: Path) -> No
 def test_a_list_of_records_is_imported_as_their_lines_are(
     tmp_path: Path, name: str, options: tuple[str, ...], indent: int | None
 ) -> None:
-    file, lines = tmp_path / name, write_lines(tmp_path / "lines.jsonl", ROG)
+    file, lines = tmp_path / name, write_json(tmp_path / "lines.jsonl", ROG, lines=True)
     file.write_text(json.dumps(ROG, indent=indent), encoding="utf-8")
     found = list(graph_file(file, options[1] if options else None).statements())
     assert found == list(graph_file(lines).statements())
@@ -274,7 +271,7 @@ def test_questions_of_cwq_without_a_topic_are_refused_with_what_a_graph_wants(tm
 
 
 def test_a_question_whose_answer_is_null_has_no_answers(tmp_path: Path) -> None:
-    path = write_lines(tmp_path / "rog.jsonl", [{**ROG[0], "answer": None, "a_entity": None}, ROG[1]])
+    path = write_json(tmp_path / "rog.jsonl", [{**ROG[0], "answer": None, "a_entity": None}, ROG[1]], lines=True)
     assert [question.answers for question in load_questions(path)] == [(), ("baker",)]
     ran = run_clew("questions", "stats", str(path))
     assert ran.code == 0, ran.err

@@ -262,12 +262,6 @@ def test_a_question_without_answers_is_refused() -> None:
         evaluate_selector(WholeGraph(), LearningReader(), [one, bare], 2)
 
 
-def test_what_cannot_be_compared_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="no selection is called 'best'"):
-        run_comparison(tmp_path, ("gcn", "best"))
-    with pytest.raises(InputError, match="0 selections to compare"):
-        run_comparison(tmp_path, ())
-    with pytest.raises(InputError, match="'top-k' is given 2 times"):
-        run_comparison(tmp_path, ("top-k", "ego", "top-k"))
+def test_a_comparison_without_a_seed_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="0 seeds"):
         run_comparison(tmp_path, ("top-k",), 0)

@@ -20,21 +20,6 @@ def no_vector(number: int) -> "FloatArray":
     raise AssertionError(f"the vector of text {number} is not needed")
 
 
-def test_seeds_weigh_one_over_their_number_of_passages(small: Index) -> None:
-    s = small.snapshot
-    everything = np.ones(len(s.passage_ids), dtype=bool)
-    linked = link_question(s, QUESTION)
-    graph = EntityGraphBuilder(entity_graph(s), s, None).build(linked, no_vector, everything)
-    assert graph.nodes.tolist() == list(range(len(s.entities)))
-    assert len(graph.edges) == len(entity_graph(s).senders)
-    named = {e for name in linked.linked_names for e in name.entities}
-    assert set(np.flatnonzero(graph.seeds).tolist()) == named
-    for entity in named:
-        assert np.isclose(graph.seeds[entity], 1.0 / len(s.mentioned_in.row(entity)))
-    assert graph.targets.all()
-    assert graph.features.shape == (len(s.entities), 0)
-
-
 def test_a_small_graph_holds_the_named_nodes_and_their_neighbours(small: Index) -> None:
     s = small.snapshot
     everything = np.ones(len(s.passage_ids), dtype=bool)
@@ -64,7 +49,6 @@ def test_without_names_the_titles_of_similar_passages_are_seeds(small: Index) ->
     expected = list(s.passage_ids).index("bornholm")
     source = EntityGraphBuilder(entity_graph(s), s, 50, lambda *_: [expected])
     graph = source.build(link_question(s, "which isle has round churches"), no_vector, everything)
-    assert FALLBACK_NOTE in graph.notes
     assert FALLBACK_NOTE in graph.notes
     assert graph.seeds[graph.nodes.searchsorted(s.title_entities[expected])] > 0
     bare = EntityGraphBuilder(entity_graph(s), s, 50).build(

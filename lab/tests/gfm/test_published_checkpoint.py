@@ -110,22 +110,6 @@ def test_scores_equal_the_description_to_five_places(
         assert [r.score for r in ranked] == pytest.approx([score for _, score in described])
 
 
-def test_the_checkpoints_encoder_settings_are_read(tmp_path: Path) -> None:
-    write(tmp_path, first_generation("owner/model"))
-    read = load_published_checkpoint(tmp_path)
-    assert (read.encoder.name, read.encoder.normalize, read.nodes, read.targets) == (
-        "owner/model",
-        False,
-        None,
-        "entities",
-    )
-    write(tmp_path, second_generation("owner/model"))
-    assert (
-        load_published_checkpoint(tmp_path).encoder.normalize,
-        load_published_checkpoint(tmp_path).encoder.query,
-    ) == (True, "ask: ")
-
-
 @pytest.mark.parametrize("generation", [first_generation, second_generation])
 @pytest.mark.parametrize(
     ("changes", "form"),

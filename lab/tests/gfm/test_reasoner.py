@@ -18,9 +18,8 @@ from clew.retrievers.gfm.retriever import GFMRetriever
 from clew.retrievers.gfm.weights import load_weights
 from clew.retrievers.registry import open_retriever, parse_retriever
 from clew_lab.gfm.published_checkpoint import load_published_checkpoint
-from clew_lab.gfm.published_retriever import published_name, reasoner_node_texts
+from clew_lab.gfm.published_retriever import published_name
 from clew_lab.gfm.target_explanations import explain_target
-from clew_lab.graph.node_graphs import mention_graph
 from clew_lab.nn.device_network import DeviceQueryNetwork
 from lab.tests.gfm.published_files import entity_model, stated_facts, write_checkpoint
 from tests.faults.commands import run_clew
@@ -124,22 +123,6 @@ def test_scores_equal_the_equations_to_five_places(small: Index, encoder: str, t
         assert [r.item.id for r in ranked] == [id_ for _, id_ in documents[:10]]
         scores = [1.0 / (1.0 + np.exp(negative)) for negative, _ in documents[:10]]
         assert [r.score for r in ranked] == pytest.approx(scores, abs=1e-5)
-
-
-def test_the_graph_has_all_passages_and_entities_and_mentions_in_both_directions(small: Index) -> None:
-    s = small.snapshot
-    graph, passages = mention_graph(s), len(s.passage_ids)
-    assert graph.node_count == passages + len(s.entities) == len(reasoner_node_texts(s))
-    edges = {
-        (receiver, int(graph.relations[edge]), int(graph.senders[edge]))
-        for receiver in range(graph.node_count)
-        for edge in range(graph.indptr[receiver], graph.indptr[receiver + 1])
-    }
-    mention, equivalent, count = len(s.relations), len(s.relations) + 1, graph.relation_count
-    wanted = {(p, mention, passages + e) for p in range(passages) for e in s.mentions.row(p).tolist()}
-    wanted |= {(passages + h, r, passages + t) for h, r, t in s.triples.tolist() if h != t}
-    wanted |= {(passages + a, equivalent, passages + b) for a in range(len(s.entities)) for b in s.equivalences.row(a)}
-    assert edges == wanted | {(sender, relation + count, receiver) for receiver, relation, sender in wanted}
 
 
 def test_a_small_graph_ranks_passages_of_it_and_a_filter_applies_inside(small: Index, weights: Path) -> None:

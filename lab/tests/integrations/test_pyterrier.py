@@ -93,8 +93,6 @@ def test_an_experiment_measures_it(small: Index) -> None:
 
 
 def test_bad_arguments_are_one_line(small: Index, tmp_path: Path) -> None:
-    with pytest.raises(clew.InputError, match="num_results is 0"):
-        ClewRetriever(small, 0)
     with pytest.raises(clew.IndexFormatError):
         ClewRetriever(tmp_path / "none")
     with pytest.raises(pt.validate.InputValidationError):

@@ -282,13 +282,6 @@ def test_dropout_acts_in_training_only() -> None:
         assert not torch.equal(score(model.train(), batch), score(model, batch))
 
 
-def test_equal_seeds_make_equal_networks() -> None:
-    for network in NETWORKS:
-        one, same, other = (make_network(network, seed).state_dict() for seed in (0, 0, 1))
-        assert all(torch.equal(one[name], same[name]) for name in one)
-        assert not all(torch.equal(one[name], other[name]) for name in one)
-
-
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [

@@ -1,7 +1,5 @@
 """The entity graph: passages are linked by shared mentions, not by titles."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 
@@ -57,14 +55,6 @@ def test_scores_are_where_the_walk_ends(corpus: Index) -> None:
     evidence = corpus.search("Who knew Nils Berg?", 9, "entity-graph")
     actual = {scored.item.id: scored.score for scored in evidence.passages}
     assert actual == pytest.approx({id_: expected[p] for p, id_ in enumerate(s.passage_ids) if expected[p]}, abs=1e-4)
-
-
-def test_a_title_without_mentions_links_nothing(tmp_path: Path) -> None:
-    documents = [Document("x", "Nils Berg", "He sailed north."), Document("y", "Alpha Bay", "Mapped by Nils Berg.")]
-    index = make_index(tmp_path / "index", documents, encoder="none")
-    evidence = index.search("Who was Nils Berg?", 9, "entity-graph")
-    # "x" is found by its words only: its title is no mention.
-    assert evidence.passages[0].item.id == "y"
 
 
 def test_a_passage_filtered_out_is_not_walked_through(corpus: Index) -> None:

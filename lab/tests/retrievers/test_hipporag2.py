@@ -3,7 +3,6 @@
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from clew.errors import ProviderError
@@ -11,7 +10,6 @@ from clew.index import Index
 from clew.models.encoders.hashing import HashingEncoder
 from clew.protocols import LanguageModel
 from clew.types import Document, Failure, Usage
-from clew_lab.graph.phrase_graph import build_phrase_graph
 from clew_lab.retrievers.hipporag2 import HippoRAG2Retriever
 from lab.tests.oracles.hipporag2 import Corpus, passage_mass
 from lab.tests.retrievers.test_baselines import open_unchecked
@@ -96,17 +94,6 @@ def test_paths_lead_from_the_nearest_triples(small: Index) -> None:
     nearest = sorted(range(len(corpus.triples)), key=lambda t: (-corpus.similar[t], t))[:5]
     assert [path.item[0] for path in evidence.paths] == [small.snapshot.triple(t) for t in nearest]
     assert [path.score for path in evidence.paths] == pytest.approx([corpus.similar[t] for t in nearest], abs=1e-6)
-
-
-def test_the_phrase_graph_is_symmetric_and_respects_the_filter(small: Index) -> None:
-    count = len(small.snapshot.passage_ids)
-    allowed = np.arange(count) % 2 == 1
-    graph = build_phrase_graph(small.snapshot, allowed)
-    assert graph.row_count == count + len(small.snapshot.entities)
-    turned = graph.transpose(graph.row_count)
-    assert graph.indices.tolist() == turned.indices.tolist()
-    np.testing.assert_allclose(graph.weights, turned.weights)
-    assert (graph.degrees()[:count] > 0).tolist() == allowed.tolist()
 
 
 def filtered_retriever(index: Index, model: LanguageModel) -> HippoRAG2Retriever:

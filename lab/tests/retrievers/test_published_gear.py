@@ -19,8 +19,6 @@ from tests.retrievers.agents.chain import FACTS, NEXT_QUERIES, QUERIES, QUESTION
 from tests.retrievers.agents.scripted import ScriptedReader
 from tests.small_index import result_ids
 
-PAPER = GearSettings(later_weight=1.0, gist_weight=1.0, read_base_facts=False, link_by_query=True)
-
 
 class ManyFacts(ScriptedReader):
     """A reader that names twelve facts in every reading: of the titles that it reads, or made up."""
@@ -49,17 +47,6 @@ def test_the_gist_notes_all_facts_that_its_reader_names(polar: Index) -> None:
     assert [len(step.gist) for step in capped.steps] == [6] * 4
     judged = [state for kind, state in reader.calls if kind == "judge"]
     assert [len(state.gist) for state in judged] == [24, 48, 72, 96]
-
-
-def test_as_published_only_facts_of_expanded_passages_are_noted(polar: Index) -> None:
-    reader = ManyFacts(FACTS, NEXT_QUERIES)
-    (evidence,) = make_gear_agent(polar, reader, PAPER).retrieve([QUESTION], 5)
-    reads = [state for kind, state in reader.calls if kind == "read"]
-    for step, expanded in zip(evidence.steps, reads[1::2], strict=True):
-        assert expanded.passages
-        assert set(step.gist) == {f"{name} is read {step.query}" for name in named_facts(expanded)}
-    base = reads[0].passages
-    assert {passage.id for passage in base} & {passage.id for passage in reads[1].passages}
 
 
 @pytest.mark.parametrize("depth", [None, 3])
