@@ -127,8 +127,6 @@ def test_what_cannot_be_read_is_one_line_and_exit_code_2(
     ("options", "message"),
     [
         (("--objective", "best"), "'best' is not one of 'policy', 'paper'"),
-        (("--inputs", "all"), "'all' is not one of 'text', 'question'"),
-        (("--combination", "mean"), "'mean' is not one of 'product', 'sum'"),
         (("--rate", "0"), "rate is 0"),
         (("--preset", "paper", "--draws", "3"), "--draws is for --objective policy, and the objective is paper"),
     ],

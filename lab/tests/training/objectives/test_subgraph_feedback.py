@@ -278,13 +278,6 @@ def test_recipes_out_of_range_are_refused(wrong: dict[str, float]) -> None:
         FeedbackRecipe(**wrong)  # type: ignore[arg-type]
 
 
-# A killed run.
-
-
-class StoppedError(Exception):
-    """Simulates a kill."""
-
-
 # A trainable reader.
 
 
@@ -376,9 +369,9 @@ def test_a_killed_joint_run_resumes_to_the_same_weights(tmp_path: Path, llama: P
     def killed(stage: str, done: int, total: int) -> None:
         del total
         if stage.startswith("epoch 2") and done == 1:
-            raise StoppedError
+            raise KeyboardInterrupt
 
-    with pytest.raises(StoppedError):
+    with pytest.raises(KeyboardInterrupt):
         train(models[1], make_joint_objective(readers[1]), recipe, tmp_path / "cut", killed)
     train(models[2], make_joint_objective(readers[2]), recipe, tmp_path / "cut", silent)
     assert isinstance(models[0], SelectorAndReader)

@@ -426,13 +426,14 @@ def test_one_run_is_of_one_process_at_a_time(data: Path, first: tuple[Path, Trai
             train_reranker([data], [data], first[0], BASES, RECIPE, ProgressRecorder())
 
 
-def test_few_steps_warm_up_and_are_averaged_over_fewer(data: Path, prepared: Path) -> None:
+def test_few_steps_warm_up_and_are_averaged_over_fewer(
+    data: Path, first: tuple[Path, TrainingResult, ProgressRecorder], prepared: Path
+) -> None:
     short = replace(RECIPE, loop=Recipe(epochs=6, rate=0.01))
     train_reranker([data], [data], prepared, BASES, short, ProgressRecorder())
     loop = load_any_reranker(prepared).about["loop"]
     assert loop["average"] == pytest.approx(1 - 5 / (6 * 8))  # 8 batches of 60 pools
-    train_reranker([data], [data], prepared, BASES, RECIPE, ProgressRecorder())
-    assert load_any_reranker(prepared).about["loop"]["average"] == RECIPE.loop.average
+    assert load_any_reranker(first[0]).about["loop"]["average"] == RECIPE.loop.average
 
 
 @pytest.mark.parametrize(
@@ -446,15 +447,11 @@ def test_few_steps_warm_up_and_are_averaged_over_fewer(data: Path, prepared: Pat
         (("--network", "transformer"), "'transformer' is not one of 'relational'"),
         (("--network", "gat", "--width", "12"), "multiple of 8"),
         (("--rerank-depth", "1"), "--rerank-depth is '1'; wanted a number of at least 2"),
-        (("--loss", "hinge"), "'hinge' is not one of 'set'"),
         (("--temperature", "0"), "above 0"),
-        (("--graph", "pages"), "'pages' is not one of 'index', 'amr'"),
         (("--graph", "amr", "--no-text"), "amr graphs have no numbers"),
         (("--no-numbers",), "neither numbers nor vectors of passages are read"),
         (("--edges", "common nodes,wings"), "--edges names 'wings'; wanted features of edges of common nodes, common"),
         (("--dropout", "1"), "dropout is 1.0: wanted at least 0 and below 1"),
-        (("--layers", "0"), "--layers is '0'; wanted a number of at least 1"),
-        (("--batch", "0"), "--batch is '0'; wanted a number of at least 1"),
         (("--graph", "amr", "--amr", "nobody"), "no AMR parser is called 'nobody'"),
         (("--amr", "local"), "--graph index reads no AMR"),
         (("--graph", "amr", "--chains"), "amr graphs have no chains of sentences: leave --chains out"),

@@ -12,7 +12,7 @@ from clew.graph.subgraphs.textual_graph import TextualGraph
 from clew.inference.subgraph_network import NodeInput
 from clew.models.encoders.hashing import HashingEncoder
 from clew.nn.query_gnn import export_arrays
-from clew.retrievers.subgraph.gcn import GCNSelector, TrainedScorer, load_scorer
+from clew.retrievers.subgraph.gcn import GCNSelector, TrainedScorer
 from clew.retrievers.subgraph.settings import ScorerSettings
 from clew.training.checkpoint import single_process
 from clew.training.hyperparameters import Recipe, TrainingResult
@@ -211,15 +211,6 @@ def test_feedback_teaches_what_the_untrained_network_misses(
     assert {name: array.shape for name, array in found.model.arrays.items()} == SETTINGS.shapes(48)
 
 
-@pytest.mark.slow
-def test_the_same_seed_gives_the_same_files(
-    question_sets: Sets, first: tuple[TrainedScorer, TrainingResult, list[bytes]], tmp_path: Path
-) -> None:
-    torch.manual_seed(7)
-    assert saved_bytes(tmp_path / "weights", train_network(question_sets, tmp_path / "run")[0]) == first[2]
-    assert load_scorer(tmp_path / "weights").about["recipe"]["seed"] == 0
-
-
 def test_another_seed_gives_other_weights(question_sets: Sets, tmp_path: Path) -> None:
     prints = [
         train_network(question_sets, tmp_path / str(s), replace(RECIPE, epochs=1, seed=s))[0].fingerprint
@@ -229,14 +220,14 @@ def test_another_seed_gives_other_weights(question_sets: Sets, tmp_path: Path) -
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("epoch", [1, 3])
 def test_a_run_that_was_killed_goes_on_to_the_same_files(
-    question_sets: Sets, first: tuple[TrainedScorer, TrainingResult, list[bytes]], tmp_path: Path, epoch: int
+    question_sets: Sets, first: tuple[TrainedScorer, TrainingResult, list[bytes]], tmp_path: Path
 ) -> None:
     def killed(stage: str, done: int, total: int) -> None:
-        if stage.startswith(f"epoch {epoch} ") and done == 2:
+        if stage.startswith("epoch 3 ") and done == 2:
             raise StoppedError
 
+    torch.manual_seed(7)  # what others drew does not count
     reader = local_reader(ENCODER, question_sets[0], ())
     with pytest.raises(StoppedError):
         train_selection(
