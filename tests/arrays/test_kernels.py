@@ -1,6 +1,5 @@
 """Functions that are compiled on their first call."""
 
-import subprocess
 import sys
 import threading
 from importlib import import_module
@@ -10,6 +9,7 @@ import pytest
 
 from clew.arrays import kernels
 from clew.arrays.kernels import hide_modules, njit
+from tests.faults.python_process import run_python
 
 
 @njit
@@ -53,7 +53,7 @@ def test_numba_is_loaded_by_the_first_call_and_not_before() -> None:
         "x = np.ones((2, 4), np.float32); w = {'n.weight': x[0], 'n.bias': x[0]};"
         "layers.add_normalised(x, x, w, 'n'); assert 'numba' in sys.modules"
     )
-    subprocess.run([sys.executable, "-c", program], check=True, env={"PYTHONPATH": ":".join(sys.path)})
+    run_python(program)
 
 
 def test_compiling_is_announced_once_when_it_takes_a_second(caplog, monkeypatch) -> None:  # type: ignore[no-untyped-def]

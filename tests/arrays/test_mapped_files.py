@@ -1,5 +1,4 @@
 import gc
-import subprocess
 import sys
 from pathlib import Path
 
@@ -11,6 +10,7 @@ from clew.arrays.mapped_files import MappedFile, VectorFile, map_array
 from clew.models.encoders.hashing import HashingEncoder
 from clew.store import vector_cache
 from clew.store.vector_cache import VectorCache
+from tests.faults.python_process import run_python
 
 
 def count_descriptors() -> int:
@@ -134,7 +134,4 @@ print(before - resident())
 
 @pytest.mark.skipif(sys.platform != "linux", reason="it reads /proc, and depends on glibc")
 def test_freed_arrays_are_given_back() -> None:
-    environment = {"PYTHONPATH": ":".join(sys.path), "MALLOC_MMAP_THRESHOLD_": "1000000000"}
-    done = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, env=environment)
-    assert done.returncode == 0, done.stderr
-    assert int(done.stdout) > 20_000  # pages: half of what was freed
+    assert int(run_python(PROGRAM, MALLOC_MMAP_THRESHOLD_="1000000000")) > 20_000  # pages: half of what was freed

@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from random import Random
 
-import numpy as np
 import pytest
 
 import clew
@@ -20,9 +19,10 @@ from clew.store.inspection import verify
 from clew.store.kg_shards import StoredGraph
 from clew.store.passage_table import PassageTable
 from clew.store.repair import repair
-from clew.store.snapshot_files import LOCAL_FILES, MANIFEST_FILE, read_manifest, snapshot_folder
+from clew.store.snapshot_files import MANIFEST_FILE, read_manifest, snapshot_folder
 from clew.types import Document, Triple
 from clew_lab.graph.snapshot_diff import diff_snapshots
+from tests.indexing.snapshots import snapshot_files
 from tests.small_index import DOCUMENTS, QUESTIONS, make_index, without_timing
 
 Rows = Sequence[tuple[str, str, str]]
@@ -43,11 +43,8 @@ def write_triples(path: Path, rows: Rows) -> Path:
 
 
 def snapshot_arrays(index: Index) -> dict[str, bytes]:
-    """Return the files of the snapshot that do not tell where its passages lie, without its manifest."""
-    assert index.snapshot
-    folder = snapshot_folder(index.table)
-    arrays = {p.relative_to(folder).as_posix(): p.read_bytes() for p in sorted(folder.rglob("*")) if p.is_file()}
-    return {name: content for name, content in arrays.items() if name not in {MANIFEST_FILE, *LOCAL_FILES}}
+    """Return the files of the snapshot without its manifest."""
+    return {name: content for name, content in snapshot_files(index).items() if name != MANIFEST_FILE}
 
 
 def list_triples(index: Index) -> list[Triple]:
@@ -368,18 +365,6 @@ def rebuild_snapshot(folder: Path) -> Index:
     """Return an index whose snapshot must be built again."""
     shutil.rmtree(folder / "derived" / "snapshots")
     return clew.open(folder)
-
-
-def test_a_hub_and_names_of_ten_kilobytes(tmp_path: Path) -> None:
-    rows = [(f"spoke {n}", "turns", "hub") for n in range(50_000)] + [("x" * 10_000, "y" * 10_000, "z" * 60_000)]
-    index = clew.create(tmp_path / "index", Settings(encoder="none"))
-    report = index.import_graph(write_triples(tmp_path / "g.tsv", rows))
-    assert (report.triples, report.malformed, report.added) == (50_001, 0, 4)
-    s = index.snapshot
-    assert (len(s.entities), len(s.triples)) == (50_003, 50_001)
-    (hub,) = s.entities_with_name("hub")
-    assert int(np.count_nonzero(s.triples[:, 2] == hub)) == 50_000
-    assert verify(tmp_path / "index") == []
 
 
 def test_a_shard_is_bounded_in_characters_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,8 +17,8 @@ from clew.indexing.chunking import Chunker
 from clew.indexing.extraction.rule_based import RuleExtractor
 from clew.indexing.pipeline import IndexWriter
 from clew.settings import Settings
-from clew.store.snapshot_files import LOCAL_FILES, MANIFEST_FILE, snapshot_folder
 from clew.types import Document, Extraction, Failure, Passage, ignore_progress
+from tests.indexing.snapshots import snapshot_files
 
 NAMES = ("Fram", "Fridtjof Nansen", "Colin Archer", "Larvik", "Fram (ship)", "Norway", "Ship")
 SENTENCES = (
@@ -45,15 +45,6 @@ def make_index(folder: Path, encoder: str) -> Index:
     return clew.create(folder, Settings(encoder=encoder, extractor="rules"))
 
 
-def snapshot_files(index: Index) -> dict[str, bytes]:
-    """Return every file of the snapshot by name, including the manifest, but for what tells where passages lie."""
-    assert index.snapshot  # builds the files, even if nothing was added
-    folder = snapshot_folder(index.table)
-    assert (folder / MANIFEST_FILE).is_file()
-    paths = sorted(path for path in folder.rglob("*") if path.is_file() and path.name not in LOCAL_FILES)
-    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in paths}
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("encoder", ["none", "hashing:32"])
 @settings(deadline=None, max_examples=12)
@@ -78,29 +69,6 @@ def test_any_order_of_adds_changes_and_removals_gives_the_snapshot_of_the_rest(
         fresh.add(sorted(expected.values(), key=lambda document: document.id, reverse=True))
         assert snapshot_files(index) == snapshot_files(fresh)
         assert index.snapshot.passage_ids[:] == fresh.snapshot.passage_ids[:]
-
-
-@pytest.mark.slow
-@settings(deadline=None, max_examples=8)
-@given(st.lists(documents, max_size=4), st.lists(documents, min_size=1, max_size=4))
-def test_adding_and_removing_leaves_no_trace(some: list[Document], second: list[Document]) -> None:
-    first = {document.id: document for document in some}
-    others = {f"x{document.id}": document for document in second}
-    with TemporaryDirectory() as folder:
-        index, fresh = make_index(Path(folder, "one"), "hashing:32"), make_index(Path(folder, "two"), "hashing:32")
-        fresh.add(list(first.values()))
-        index.add([*first.values(), *(Document(i, d.title, d.text, d.metadata) for i, d in others.items())])
-        index.remove(list(others))
-        assert snapshot_files(index) == snapshot_files(fresh)
-
-
-def test_unchanged_documents_make_no_version(tmp_path: Path) -> None:
-    index = make_index(tmp_path / "index", "none")
-    index.add([Document("a", "Fram", "Fram is a ship."), Document("b", "Larvik", "Larvik is a town.")])
-    version = index.table.version
-    report = index.add([Document("b", "Larvik", "Larvik is a town."), Document("a", "Fram", "Fram is a ship.")])
-    assert (report.unchanged, report.added, report.updated) == (2, 0, 0)
-    assert index.table.version == version
 
 
 def test_a_changed_document_is_replaced_in_one_commit(tmp_path: Path) -> None:

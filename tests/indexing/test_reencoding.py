@@ -20,7 +20,8 @@ from clew.store.inspection import verify
 from clew.store.weights_io import adapted_weights_folder
 from clew.types import Document
 from tests.faults.commands import make_voyage, run_clew, write_lines
-from tests.indexing.test_parts import make_document, snapshot_files
+from tests.indexing.snapshots import snapshot_files
+from tests.indexing.test_parts import make_document
 
 COUNT = 30
 DOCUMENTS = [make_document(number) for number in range(COUNT)]

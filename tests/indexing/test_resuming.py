@@ -12,8 +12,8 @@ import clew
 from clew.index import Index
 from clew.indexing import pipeline
 from clew.settings import Settings
-from clew.store.snapshot_files import LOCAL_FILES, snapshot_folder
 from clew.types import Document, ignore_progress
+from tests.indexing.snapshots import snapshot_files
 
 
 class StoppedError(Exception):
@@ -45,13 +45,6 @@ def create_index(folder: Path, progress: StopAfter | None = None) -> Index:
     return clew.create(
         folder, Settings(encoder="none", extractor="rules", passage_tokens=64), progress or ignore_progress
     )
-
-
-def snapshot_files(index: Index) -> dict[str, bytes]:
-    assert index.snapshot
-    folder = snapshot_folder(index.table)
-    paths = sorted(path for path in folder.rglob("*") if path.is_file() and path.name not in LOCAL_FILES)
-    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in paths}
 
 
 @pytest.fixture(autouse=True, scope="module")

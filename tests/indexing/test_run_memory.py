@@ -1,9 +1,6 @@
 """The budget of memory of a run: its form, the batches that fit it, and the memory of a process that was given it."""
 
-import json
-import os
 import re
-import subprocess
 import sys
 from pathlib import Path
 
@@ -13,7 +10,8 @@ from clew.errors import InputError
 from clew.indexing.merging.workspace import MERGE_PROCESS_BYTES
 from clew.indexing.pipeline import BatchLimits
 from clew.indexing.writer_settings import PROCESS_BYTES, affordable_workers, batch_limits, parse_memory
-from tests.faults.commands import make_voyage, write_lines
+from tests.faults.commands import make_voyage, run_clew, write_lines
+from tests.faults.python_process import run_python
 
 PEAK = """
 import resource, subprocess, sys
@@ -67,24 +65,9 @@ def test_a_run_keeps_its_budget(tmp_path: Path) -> None:
     budget = 400 * 10**6
     peaks: dict[str, int] = {}
     for memory in ("400MB", "4GB"):
-        command = [
-            sys.executable,
-            "-m",
-            "clew",
-            "index",
-            str(file),
-            "--index",
-            str(tmp_path / memory),
-            "--encoder",
-            "none",
-        ]
-        command += ["--shard", "1/1", "--staging", str(tmp_path / f"staging {memory}"), "--memory", memory]
-        path = os.pathsep.join(entry for entry in sys.path if entry)
-        done = subprocess.run(
-            [sys.executable, "-c", PEAK, *command],
-            capture_output=True, text=True, check=True, env={**os.environ, "PYTHONPATH": path},
-        )  # fmt: skip
-        peaks[memory] = json.loads(done.stdout)
+        command = [sys.executable, "-m", "clew", "index", file, "--index", tmp_path / memory, "--encoder", "none"]
+        command += ["--shard", "1/1", "--staging", tmp_path / f"staging {memory}", "--memory", memory]
+        peaks[memory] = int(run_python(PEAK, *command))
     assert peaks["400MB"] < budget
     assert peaks["400MB"] < peaks["4GB"]
 
@@ -93,27 +76,9 @@ def test_a_run_keeps_its_budget(tmp_path: Path) -> None:
 @pytest.mark.skipif(sys.platform == "win32", reason="the system tells no peak")
 def test_a_merge_keeps_the_budget_that_it_asks_for(tmp_path: Path) -> None:
     file = write_lines(tmp_path / "corpus.jsonl", (make_voyage(number) for number in range(6000)))
-    command = [
-        sys.executable,
-        "-m",
-        "clew",
-        "index",
-        str(file),
-        "--index",
-        str(tmp_path / "index"),
-        "--encoder",
-        "none",
-    ]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(entry for entry in sys.path if entry)}
-    least = f"{MERGE_PROCESS_BYTES}"
-    refused = subprocess.run(
-        [*command, "--memory", least], capture_output=True, text=True, check=False, env=environment
-    )
-    assert refused.returncode == 2
-    wanted = re.search(r"the merge of 6,000 passages takes at least (\d+)MB: give that", refused.stderr)
+    command = ["index", file, "--index", tmp_path / "index", "--encoder", "none", "--memory"]
+    refused = run_clew(*command, str(MERGE_PROCESS_BYTES))
+    assert refused.code == 2
+    wanted = re.search(r"the merge of 6,000 passages takes at least (\d+)MB: give that", refused.err)
     assert wanted is not None
-    done = subprocess.run(
-        [sys.executable, "-c", PEAK, *command, "--memory", f"{wanted[1]}MB"],
-        capture_output=True, text=True, check=True, env=environment,
-    )  # fmt: skip
-    assert int(done.stdout) < int(wanted[1]) * 10**6
+    assert int(run_python(PEAK, sys.executable, "-m", "clew", *command, f"{wanted[1]}MB")) < int(wanted[1]) * 10**6

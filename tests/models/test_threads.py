@@ -1,13 +1,11 @@
 """The choice of a device."""
 
-import subprocess
-import sys
-
 import pytest
 import torch
 
 from clew.errors import InputError
 from clew.models.threads import check_device, choose_device
+from tests.faults.python_process import run_python
 
 
 def test_the_processor_is_always_there() -> None:
@@ -33,4 +31,4 @@ def test_auto_and_cpu_are_checked_without_torch() -> None:
         "import sys; from clew.models.threads import check_device; check_device('auto'); check_device('cpu');"
         "assert 'torch' not in sys.modules"
     )
-    subprocess.run([sys.executable, "-c", program], check=True, env={"PYTHONPATH": ":".join(sys.path)})
+    run_python(program)

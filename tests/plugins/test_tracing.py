@@ -1,6 +1,5 @@
 """Spans around the stages of an answer."""
 
-import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -14,6 +13,7 @@ from clew.plugins import tracing
 from clew.plugins.tracing import span, trace_calls
 from clew.retrievers.registry import parse_retriever
 from tests.faults.model_server import ServerReply, model_server
+from tests.faults.python_process import run_python
 from tests.models.llm.model_calls import OSLO, complete_one, names, open_model
 from tests.small_index import DOCUMENTS, make_index
 
@@ -104,5 +104,4 @@ def test_without_a_tracer_nothing_is_imported_or_made() -> None:
         "with span('a'): pass\n"
         "assert not [name for name in sys.modules if name.startswith('opentelemetry')]\n"
     )
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
+    run_python(program)

@@ -10,9 +10,9 @@ import clew
 from clew.settings import Settings
 from clew.types import Document
 from tests.server.serving import server_process
+from tests.store.object_store import object_store, use_object_store
 
 URI = "s3://clew-served/an/index"
-KEYS = {"AWS_ACCESS_KEY_ID": "key", "AWS_SECRET_ACCESS_KEY": "secret", "AWS_REGION": "us-east-1"}
 
 
 def ship(number: int) -> Document:
@@ -21,19 +21,9 @@ def ship(number: int) -> Document:
 
 @pytest.fixture
 def _store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    server_module = pytest.importorskip("moto.server")
-    boto3 = pytest.importorskip("boto3")
-    server = server_module.ThreadedMotoServer("127.0.0.1", 0, verbose=False)
-    server.start()
-    host, port = server.get_host_and_port()
-    own = {"AWS_ENDPOINT_URL": f"http://{host}:{port}", "AWS_ALLOW_HTTP": "true", "AWS_DEFAULT_REGION": "us-east-1"}
-    for name, value in {**KEYS, **own, "CLEW_CACHE": str(tmp_path / "cache")}.items():
-        monkeypatch.setenv(name, value)
-    client = boto3.client("s3", endpoint_url=own["AWS_ENDPOINT_URL"])
-    client.create_bucket(Bucket="clew-served")
-    client.close()
-    yield
-    server.stop()
+    with object_store("clew-served") as url:
+        use_object_store(url, tmp_path / "cache", monkeypatch)
+        yield
 
 
 @pytest.mark.slow  # two processes, and an object store

@@ -1,8 +1,6 @@
 """The start of a server: what it refuses, before it begins with anything, and what it does not load."""
 
 import socket
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -12,6 +10,7 @@ from clew.server.records import NewDocument
 from clew.server.uploads.spool import Spool
 from tests.commands.refusals import check_refused
 from tests.faults.commands import run_clew
+from tests.faults.python_process import run_python
 from tests.small_index import DOCUMENTS, make_index
 
 
@@ -72,7 +71,6 @@ try:
     main()
 except SystemExit:
     pass
-print([name for name in {absent.split()} if name in sys.modules], file=sys.stderr)
+print([name for name in {absent.split()} if name in sys.modules])
 """
-    done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=True)
-    assert done.stderr.splitlines()[-1] == "[]"
+    assert run_python(text).splitlines()[-1] == "[]"

@@ -11,6 +11,7 @@ from clew.store.atomic import atomic_file, atomic_folder, new_index_folder, remo
 from clew.store.inspection import verify
 from clew.store.location import locate
 from clew.store.passage_table import PassageTable
+from tests.faults.python_process import run_python
 
 
 def list_names(folder: Path) -> list[str]:
@@ -85,8 +86,7 @@ def test_leftovers_of_killed_writers_are_removed_and_those_of_living_ones_are_no
     code = "import os,sys,pathlib\nfrom clew.store.atomic import atomic_folder\n"
     code += "with atomic_folder(pathlib.Path(sys.argv[1]) / 'snapshot') as folder:\n"
     code += "    (folder / 'half').write_text(''); os._exit(9)\n"
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-    subprocess.run([sys.executable, "-c", code, str(tmp_path)], env=environment, check=False)
+    run_python(code, tmp_path, code=9)
     (leftover,) = list_names(tmp_path)
     (tmp_path / "other").mkdir()
     with atomic_folder(tmp_path / "alive"):

@@ -16,38 +16,22 @@ from clew.store.repair import repair
 from clew.store.staging import StagingFolder
 from clew.store.writer_lock import writer_lock
 from tests.faults.commands import make_voyage, run_clew, write_lines
-from tests.indexing.test_parts import snapshot_files
+from tests.indexing.snapshots import snapshot_files
+from tests.store.object_store import KEYS, object_store, use_object_store
 from tests.store.rows import SETTINGS, WIDTH, make_documents
 
 URI = "s3://clew-tests/some/prefix"
-KEYS = {"aws_access_key_id": "key", "aws_secret_access_key": "secret", "aws_region": "us-east-1"}
 
 
 @pytest.fixture(scope="module")
 def endpoint() -> Iterator[str]:
-    server_module = pytest.importorskip("moto.server")
-    boto3 = pytest.importorskip("boto3")
-    server = server_module.ThreadedMotoServer("127.0.0.1", 0, verbose=False)
-    server.start()
-    host, port = server.get_host_and_port()
-    url = f"http://{host}:{port}"
-    client = boto3.client(
-        "s3", endpoint_url=url, region_name="us-east-1", aws_access_key_id="key", aws_secret_access_key="secret"
-    )
-    client.create_bucket(Bucket="clew-tests")
-    client.close()
-    yield url
-    server.stop()
+    with object_store("clew-tests") as url:
+        yield url
 
 
 @pytest.fixture
-def environment(endpoint: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    monkeypatch.setenv("CLEW_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setenv("AWS_ENDPOINT_URL", endpoint)
-    monkeypatch.setenv("AWS_ALLOW_HTTP", "true")
-    for name, value in {**KEYS, "aws_default_region": KEYS["aws_region"]}.items():
-        monkeypatch.setenv(name.upper(), value)
-    return endpoint
+def environment(endpoint: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    use_object_store(endpoint, tmp_path / "cache", monkeypatch)
 
 
 @pytest.mark.usefixtures("environment")

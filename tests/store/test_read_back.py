@@ -4,7 +4,6 @@ import errno
 import os
 import re
 import struct
-import subprocess
 import sys
 from collections.abc import Callable
 from hashlib import blake2b
@@ -24,6 +23,7 @@ from clew.store.integrity import CHECKSUM_BYTES
 from clew.store.location import Location, locate
 from clew.store.passage_table import PassageTable
 from clew.store.repair import repair
+from tests.faults.python_process import run_python
 from tests.store.rows import SETTINGS, WIDTH, make_documents, make_index
 
 
@@ -169,9 +169,7 @@ def test_a_flipped_bit_that_lance_aborts_on_is_one_line(tmp_path: Path) -> None:
     data = bytearray(file.read_bytes())
     data[-20] ^= 1
     file.write_bytes(data)
-    done = subprocess.run([sys.executable, "-c", READS, str(tmp_path)], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    lines = done.stdout.splitlines()
+    lines = run_python(READS, tmp_path).splitlines()
     assert len(lines) == READS.count("lambda")
     for line in lines:
         assert re.search(r"the file of deleted rows \S+\.arrow is not what was written .*: run `clew repair`", line), (

@@ -1,9 +1,6 @@
 import json
 import math
-import os
 import random
-import subprocess
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -15,7 +12,7 @@ from hypothesis import strategies as st
 from clew.arrays import FloatArray
 from clew.errors import ClewError, IndexFormatError, InputError, ProviderError
 from clew.text.bm25 import _ARRAYS, BM25Index, TermCounts, count_terms
-from clew.text.normalization import STOP_WORDS
+from tests.faults.python_process import run_python
 
 VOYAGES = [
     "Fram\nThe Fram was a ship built by Colin Archer for the voyages of Fridtjof Nansen.",
@@ -183,10 +180,6 @@ def test_a_term_of_no_text_is_left_out() -> None:
     assert all(getattr(merged, name).tobytes() == getattr(built, name).tobytes() for name in _ARRAYS)
 
 
-def test_stop_words_are_folded() -> None:
-    assert all(word == word.casefold() for word in STOP_WORDS)
-
-
 def test_loaded_scores_are_the_same_bits(tmp_path: Path) -> None:
     built = BM25Index.build(VOYAGES)
     built.save(tmp_path / "new" / "folder")
@@ -201,10 +194,7 @@ def test_saved_bytes_depend_on_the_texts_only(tmp_path: Path) -> None:
     BM25Index.build(VOYAGES).save(tmp_path / "here")
     code = "import sys, json, pathlib; from clew.text.bm25 import BM25Index; "
     code += "BM25Index.build(json.loads(sys.argv[1])).save(pathlib.Path(sys.argv[2]))"
-    paths = os.pathsep.join(path for path in sys.path if path)
-    environment = {**os.environ, "PYTHONHASHSEED": "7", "PYTHONPATH": paths}
-    command = [sys.executable, "-c", code, json.dumps(VOYAGES), str(tmp_path / "there")]
-    subprocess.run(command, check=True, env=environment)
+    run_python(code, json.dumps(VOYAGES), tmp_path / "there", PYTHONHASHSEED="7")
     names = sorted(path.name for path in (tmp_path / "here").iterdir())
     assert len(names) == 12
     for name in names:
@@ -278,6 +268,4 @@ def test_the_first_questions_of_a_process_load_no_compiled_function(tmp_path: Pa
         f"index = BM25Index.load(Path({str(tmp_path)!r}))\n"
         "print(index.top(index.query('ships of Nansen'), 3)[0].tolist(), 'numba' in sys.modules)"
     )
-    environment = {**os.environ, "PYTHONPATH": ":".join(sys.path)}
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, env=environment)
-    assert done.stdout == "[0] False\n", done.stderr
+    assert run_python(program) == "[0] False\n"

@@ -74,11 +74,6 @@ def test_names_and_fingerprints_depend_on_the_width() -> None:
     assert HashingEncoder().encode([]).shape == (0, 256)
 
 
-def test_queries_and_texts_are_encoded_alike() -> None:
-    encoder = HashingEncoder()
-    np.testing.assert_array_equal(encoder.encode_queries(["a b"]), encoder.encode(["a b"]))
-
-
 def test_invalid_widths_and_texts_are_refused() -> None:
     with pytest.raises(InputError, match="0 numbers"):
         HashingEncoder(0)

@@ -1,8 +1,6 @@
 """The default encoder: near the fp32 model, and a row depends on its own text only."""
 
-import os
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
@@ -12,6 +10,7 @@ import pytest
 from clew.errors import ProviderError
 from clew.models.encoders.int8_minilm import Int8MiniLM
 from clew.models.encoders.registry import open_encoder
+from tests.faults.python_process import run_python
 from tests.models.fp32_weights import FOLDER, needs_fp32_weights
 
 TEXTS = [
@@ -58,20 +57,11 @@ def test_rows_do_not_depend_on_the_batch(encoder: Int8MiniLM) -> None:
 
 def test_rows_do_not_depend_on_the_number_of_threads() -> None:
     program = (
-        "import sys; from clew.models.encoders.int8_minilm import Int8MiniLM;"
+        "from clew.models.encoders.int8_minilm import Int8MiniLM;"
         "rows = Int8MiniLM().encode([f'Ship {n} left port ' * (n % 9) for n in range(80)]);"
-        "sys.stdout.buffer.write(rows.tobytes())"
+        "print(rows.tobytes().hex())"
     )
-    rows = {
-        subprocess.run(
-            [sys.executable, "-c", program],
-            check=True,
-            capture_output=True,
-            env={**os.environ, "OMP_NUM_THREADS": threads, "PYTHONPATH": ":".join(sys.path)},
-        ).stdout
-        for threads in ("1", "2", "5")
-    }
-    assert len(rows) == 1
+    assert len({run_python(program, OMP_NUM_THREADS=threads) for threads in ("1", "2", "5")}) == 1
 
 
 def test_spans_are_means_of_the_states_of_their_tokens(encoder: Int8MiniLM) -> None:

@@ -14,7 +14,6 @@ import clew
 from clew.models.encoders.registry import open_encoder
 from clew.models.encoders.remote.encoder import RemoteEncoder
 from clew.models.encoders.remote.request import OllamaEmbeddings, OpenAIEmbeddings
-from clew.models.llm import call_settings
 from clew.models.llm.access import LLMClientFactory
 from clew.models.llm.budget import Budget, Prices
 from clew.settings import Settings
@@ -24,11 +23,6 @@ WIDTH = 5
 KEY = "sk-secret-of-the-tests"
 TEXTS = ("The Fram left Oslo.", "", "卡尔斯克鲁纳", " \n", "Fram", "x" * 20_000)
 Change = Callable[[dict[str, Any], int], Any]
-
-
-@pytest.fixture(autouse=True)
-def _short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(call_settings, "FIRST_WAIT", 0.001)
 
 
 def vector(text: str) -> list[float]:
