@@ -78,13 +78,13 @@ def start_process(*arguments: str | Path, batch: int = pipeline.BATCH_PASSAGES) 
     return process
 
 
-def run_process(*arguments: str | Path, batch: int = pipeline.BATCH_PASSAGES, file_bytes: int | None = None) -> Outcome:
-    """Run a command to its end in a process of its own, which may not write a file longer than `file_bytes`.
+def run_process(*arguments: str | Path, batch: int = pipeline.BATCH_PASSAGES) -> Outcome:
+    """Run a command to its end in a process of its own.
 
     Notes on what took seconds, and on how far it had come by then, are left out: they depend on what else runs.
     """
     with memory_folder() as folder:
-        process = SERVER.Process(target=_run_command, args=([*map(str, arguments)], batch, str(folder), file_bytes))
+        process = SERVER.Process(target=_run_command, args=([*map(str, arguments)], batch, str(folder)))
         process.start()
         process.join()
         assert process.exitcode is not None
@@ -96,15 +96,11 @@ def _read_text(path: Path) -> str:
     return path.read_text(encoding="utf-8") if path.exists() else ""
 
 
-def _run_command(arguments: list[str], batch: int, folder: str | None, file_bytes: int | None = None) -> None:
+def _run_command(arguments: list[str], batch: int, folder: str | None) -> None:
     for name in ("out", "err"):
         path = Path(os.devnull if folder is None else folder) / ("" if folder is None else name)
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT)
         os.dup2(descriptor, 1 if name == "out" else 2)  # the numbers, since Rust and C write past sys.stderr
-    if file_bytes is not None:
-        import resource
-
-        resource.setrlimit(resource.RLIMIT_FSIZE, (file_bytes, resource.RLIM_INFINITY))
     run_in_batches(arguments, batch)
 
 

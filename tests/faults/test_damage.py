@@ -120,25 +120,6 @@ def test_repair_removes_of_what_is_derived_the_damaged_files_alone(sound_index: 
 
 
 @pytest.mark.slow
-def test_damage_in_the_table_is_found_repaired_and_indexed_again(
-    sound_index: Path, corpus: Path, tmp_path: Path
-) -> None:
-    expected = snapshot_hash(sound_index)
-    for file in find_files(sound_index, "passages.lance/data/*"):
-        index = tmp_path / "index"
-        shutil.copytree(sound_index, index)
-        damage(index / file.relative_to(sound_index), random.Random(3))
-        verification = run_process("verify", "--index", index)
-        assert verification.code == 1
-        assert verification.out.strip()
-        assert run_process("repair", "--index", index, "--yes").code == 0
-        assert run_process("verify", "--index", index).code == 0
-        assert run_process("index", corpus, corpus.parent / "more.jsonl", "--index", index).code == 0
-        assert snapshot_hash(index) == expected
-        shutil.rmtree(index)
-
-
-@pytest.mark.slow
 def test_damaged_vectors_and_pairs_are_made_again(sound_index: Path, tmp_path: Path) -> None:
     last = write_lines(tmp_path / "last.jsonl", [make_voyage(number) for number in range(50, 56)])
     shutil.copytree(sound_index, tmp_path / "whole")

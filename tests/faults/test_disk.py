@@ -11,8 +11,6 @@ from typing import NamedTuple
 import pytest
 
 from clew.store.inspection import verify
-from clew.store.kg_shards import shard_triples
-from clew.store.passage_table import PassageTable
 from tests.faults.commands import (
     Outcome,
     folder_hash,
@@ -20,7 +18,6 @@ from tests.faults.commands import (
     run_process,
     snapshot_hash,
     stored_documents,
-    write_graph,
     write_lines,
 )
 
@@ -40,7 +37,6 @@ class Undisturbed(NamedTuple):
 
     snapshot: str
     disk_bytes: int
-    largest_file: int
 
 
 @pytest.fixture(scope="module")
@@ -49,7 +45,7 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory, corpus: Path) -> Undis
     assert add_documents(corpus, index).code == 0
     sizes = [file.stat() for file in index.rglob("*") if file.is_file()]
     blocks = sum(size.st_blocks * 512 for size in sizes)
-    return Undisturbed(snapshot_hash(index), blocks, max(size.st_size for size in sizes))
+    return Undisturbed(snapshot_hash(index), blocks)
 
 
 @pytest.fixture
@@ -69,9 +65,8 @@ def mount(*options: str | Path) -> bool:
     return subprocess.run(["mount", *options], check=False, capture_output=True).returncode == 0
 
 
-def add_documents(corpus: Path, index: Path, file_bytes: int | None = None) -> Outcome:
-    arguments: list[str | Path] = ["index", corpus, "--index", index, "--encoder", "hashing:64"]
-    return run_process(*arguments, batch=BATCH, file_bytes=file_bytes)
+def add_documents(corpus: Path, index: Path) -> Outcome:
+    return run_process("index", corpus, "--index", index, "--encoder", "hashing:64", batch=BATCH)
 
 
 def check_one_line(outcome: Outcome) -> str:
@@ -96,43 +91,6 @@ def test_a_full_disk(disk: Path, corpus: Path, undisturbed: Undisturbed, share: 
         assert verify(disk / "index") == []
     assert add_documents(corpus, disk / "index").code == 0
     assert snapshot_hash(disk / "index") == undisturbed.snapshot
-
-
-@pytest.mark.parametrize("share", [0.01, 0.1, 0.3, 0.6, 0.95])
-def test_a_file_that_may_not_grow(tmp_path: Path, corpus: Path, undisturbed: Undisturbed, share: float) -> None:
-    size = max(1024, int(share * undisturbed.largest_file))
-    check_one_line(add_documents(corpus, tmp_path / "index", file_bytes=size))
-    if stored_documents(tmp_path / "index"):
-        assert verify(tmp_path / "index") == []
-    assert add_documents(corpus, tmp_path / "index").code == 0
-    assert snapshot_hash(tmp_path / "index") == undisturbed.snapshot
-
-
-def test_an_import_on_a_full_disk_keeps_what_was_committed(tmp_path: Path) -> None:
-    index, graph = tmp_path / "index", write_graph(tmp_path / "g" / "g.tsv", 1_200)
-    lines = write_lines(tmp_path / "voyages.jsonl", [make_voyage(number) for number in range(30)])
-    assert run_process("index", lines, "--index", index, "--encoder", "hashing:16").code == 0
-    outcome = run_process("kg", "import", graph, "--index", index, batch=1000, file_bytes=8_000)
-    assert outcome.code == 1
-    assert outcome.err.splitlines()[-1].startswith("clew: ")
-    assert "Traceback" not in outcome.err
-    assert verify(index) == []
-    assert run_process("kg", "import", graph, "--index", index, batch=1000).code == 0
-    shards = PassageTable.open(index).iter_shards()
-    assert sum(len(triples) for rows in shards for _, triples in shard_triples(rows)) == 1_200
-
-
-@pytest.mark.parametrize("file_bytes", [1_500, 8_000])
-def test_an_import_into_a_new_index_on_a_full_disk_leaves_nothing(tmp_path: Path, file_bytes: int) -> None:
-    index, graph = tmp_path / "index", write_graph(tmp_path / "g" / "g.tsv", 1_200)
-    command: list[str | Path] = ["kg", "import", graph, "--encoder", "none", "--index", index]
-    outcome = run_process(*command, batch=1000, file_bytes=file_bytes)
-    assert outcome.code == 1
-    assert outcome.err.splitlines()[-1].startswith("clew: ")
-    assert ".tmp" not in outcome.err
-    assert not index.exists()
-    assert run_process(*command, batch=1000).code == 0
-    assert verify(index) == []
 
 
 def test_a_disk_that_cannot_be_written(disk: Path, corpus: Path) -> None:

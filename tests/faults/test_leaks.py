@@ -6,7 +6,7 @@ import pytest
 
 from clew.rerankers.registry import RERANKERS
 from clew.retrievers.registry import RETRIEVERS, finds_nothing
-from tests.faults.leaks import WITHOUT_WEIGHTS, Asked, Case, count_leaks, leaked, make_case, subjects
+from tests.faults.leaks import WITHOUT_WEIGHTS, Asked, count_leaks, leaked, make_case, subjects
 from tests.models.test_text_scorers import write_cross_encoder
 
 
@@ -27,14 +27,6 @@ def test_nothing_of_hidden_documents_is_shown_by_a_cross_encoder(tmp_path: Path)
     folder = write_cross_encoder(tmp_path / "model")
     ((_, asked, faults),) = count_leaks(["reranker cross-encoder"], questions=3, seed=8, cross_encoder=folder)
     assert (asked, faults) == (3, [])
-
-
-def test_a_word_of_a_hidden_document_is_found() -> None:
-    case = Case((), (), (), ("Torvik",))
-    assert leaked("He saw Solzqmar.", "Who?", case) == ["solzqmar"]
-    assert leaked("He saw Solzqmar.", "Who was Solzqmar?", case) == []
-    assert leaked("TORVIK is watched", "Where is Torvik?", case) == ["TORVIK"]
-    assert leaked("Torvik is a town", "", case) == []
 
 
 def test_without_the_filter_hidden_words_are_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,8 +15,3 @@ def test_a_mutation_has_its_place_and_its_test(mutation: Mutation) -> None:
     file, _, test = mutation.test.partition("::")
     tree = ast.parse((ROOT / "tests" / file).read_text(encoding="utf-8"))
     assert test.partition("[")[0] in {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
-
-
-def test_mutations_are_twenty_or_more_and_different() -> None:
-    assert len({mutation.name for mutation in MUTATIONS}) == len(MUTATIONS) >= 20
-    assert len({(mutation.file, mutation.old) for mutation in MUTATIONS}) == len(MUTATIONS)

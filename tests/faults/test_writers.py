@@ -15,7 +15,7 @@ import clew as library
 from clew.store.inspection import verify
 from clew.store.passage_table import PassageTable
 from clew.store.writer_lock import writer_lock
-from clew.types import Document, Evidence
+from clew.types import Document
 from tests.faults.commands import make_voyage, run_clew, run_process, snapshot_hash, start_process, write_lines
 from tests.faults.readers import run as run_readers
 
@@ -71,27 +71,6 @@ def test_a_second_writer_gets_a_clear_error(tmp_path: Path, corpus: Path) -> Non
             assert run_clew("verify", "--index", index).code == 0
             assert PassageTable.open(index).version == before
     assert len(PassageTable.open(index).document_hashes()) == len(NUMBERS)
-
-
-def test_a_reader_holds_its_version(tmp_path: Path) -> None:
-    writer = small_index(tmp_path)
-    early, late = library.open(tmp_path), library.open(tmp_path)
-    first = visible_results(early.search("Who led Voyage 12?"))
-    old = early.table.read()
-    for state in range(2, 6):
-        writer.add([make_document(number, state) for number in range(0, 20, 2)])
-    writer.remove(["v0012", "v0011"])
-    writer.compact()
-    assert visible_results(early.search("Who led Voyage 12?")) == first
-    assert visible_results(late.search("Who led Voyage 12?")) == first  # its snapshot was removed and is built again
-    assert early.table.read().equals(old)
-    assert early.stats().documents == 20
-    assert library.open(tmp_path).stats().documents == 18
-    assert visible_results(library.open(tmp_path).search("Who led Voyage 12?")) != first
-
-
-def visible_results(evidence: Evidence) -> object:
-    return evidence.passages, evidence.paths
 
 
 def test_a_writer_reads_what_another_wrote_before_it(tmp_path: Path) -> None:
