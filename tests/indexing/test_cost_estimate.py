@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 import clew
-from clew.errors import InputError, MissingPackageError
+from clew.errors import InputError
 from clew.indexing.cost_estimate import (
     REPLY_SHARES,
     SECONDS_PER_CALL,
@@ -13,15 +13,13 @@ from clew.indexing.cost_estimate import (
     CostEstimate,
     estimate_indexing,
 )
-from clew.indexing.sources.reader import read_documents
 from clew.models.llm.access import LLMClientFactory
 from clew.models.llm.budget import Prices
 from clew.models.llm.call_settings import CallSettings
 from clew.models.llm.prompts import extraction
 from clew.models.llm.prompts.template import Template
-from clew.plugins import extras
 from clew.settings import Settings
-from clew.types import Document, Failure, Passage
+from clew.types import Document, Failure
 from tests.faults.model_server import model_server
 from tests.indexing.extraction.scripted_model import answer_request
 
@@ -144,34 +142,6 @@ def test_the_same_passage_twice_costs_one_call(tmp_path: Path) -> None:
 def test_an_extractor_that_is_none_is_refused(tmp_path: Path, wrong: str) -> None:
     with pytest.raises(InputError):
         estimate_indexing(tmp_path / "i", DOCUMENTS, wrong, make_llm_clients())
-
-
-def test_another_kind_of_extractor_is_refused(small_folder: Path) -> None:
-    with pytest.raises(InputError, match="leave --extractor out"):
-        estimate_indexing(small_folder, DOCUMENTS, LLM, make_llm_clients())
-
-
-def test_the_share_of_the_reply_is_near_the_replies_of_models(tmp_path: Path) -> None:
-    """The share foretells a reply's length for a passage of the length that is usual in question answering."""
-    passage = Passage("p", "p", "Journal of Mathematical Physics", "x" * 450, 0, 450)
-    names = ["1963", "American Institute of Physics", "Jan Philip Solovej", "January 1960", "University of Copenhagen"]
-    bytes_of = len(extraction.NamedEntities(names=names).model_dump_json())
-    foretold = REPLY_SHARES["named_entities"] * len(passage.title + passage.text)
-    assert 0.5 < foretold / bytes_of < 2.0
-
-
-def test_files_are_read_as_indexing_reads_them(tmp_path: Path) -> None:
-    (tmp_path / "a.txt").write_text("Anna met Boris.", encoding="utf-8")
-    (tmp_path / "b.bin").write_bytes(b"\0")
-    estimate = estimate_indexing(tmp_path / "index", read_documents([tmp_path]), LLM, make_llm_clients())
-    assert (estimate.documents, estimate.calls, len(estimate.failures)) == (1, 2, 1)
-
-
-def test_without_the_extra_there_is_one_clear_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(extras, "find_spec", lambda _: None)
-    with pytest.raises(MissingPackageError, match=r"pip install 'clew\[llm\]'"):
-        estimate_indexing(tmp_path / "index", DOCUMENTS, LLM, LLMClientFactory())
-    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize("sentences", ["vectors", "none"])

@@ -9,7 +9,6 @@ import clew
 from clew.errors import IndexFormatError
 from clew.graph.segments import list_search
 from clew.index import Index
-from clew.indexing.sentence_vectors import count_lists
 from clew.retrievers.dense import Dense
 from clew.retrievers.registry import parse_retriever
 from clew.store import segment_files
@@ -147,10 +146,6 @@ def test_a_damaged_file_is_an_error_of_one_line(tmp_path: Path) -> None:
     list_files(index)[0].write_bytes(b"nothing")
     with pytest.raises(IndexFormatError, match="run `clew repair`"):
         clew.open(tmp_path / "index").search("bear", 5, "dense")
-
-
-def test_the_number_of_lists_is_about_four_times_the_root() -> None:
-    assert [count_lists(passages) for passages in (1, 100_000, 1_000_000)] == [4, 1024, 4096]
 
 
 @pytest.mark.parametrize("where", [None, "even = true"])

@@ -69,12 +69,6 @@ def test_equal_arrays_give_equal_bytes(file: Path, tmp_path: Path) -> None:
     assert (tmp_path / "other.safetensors").read_bytes() == file.read_bytes()
 
 
-def test_a_file_outlives_its_name(file: Path) -> None:
-    found = map_arrays(file)
-    file.unlink()
-    assert found["starts"].tolist() == [7, -1]
-
-
 def test_every_flipped_bit_is_found(file: Path) -> None:
     content = file.read_bytes()
     padding = len(content) - len(content.rstrip(b" "))

@@ -1,4 +1,3 @@
-import json
 from pathlib import Path
 
 import lance
@@ -83,13 +82,6 @@ def test_ten_thousand_documents_can_be_replaced_and_deleted_at_once(tmp_path: Pa
     table.replace(rows_to_table([make_row(id_, 0, "2") for id_ in ids], 0), ids)
     assert (table.count_rows(), set(table.document_hashes().values())) == (10_000, {f"{id_}/2" for id_ in ids})
     assert table.delete(ids) == 10_000
-
-
-def test_an_object_holds_its_version_while_another_writes(tmp_path: Path) -> None:
-    reader = make_index(tmp_path, ("a", 3))
-    PassageTable.open(tmp_path).replace(make_documents(("a", 1), state="2"), ["a"])
-    assert reader.read().equals(make_documents(("a", 3)))
-    assert reader.open_latest().read().equals(make_documents(("a", 1), state="2"))
 
 
 def test_writing_from_an_older_version_is_refused(tmp_path: Path) -> None:
@@ -200,14 +192,6 @@ def test_damage_that_lance_reads_without_an_error_is_noticed(tmp_path: Path) -> 
         table.open_latest().read()
 
 
-def test_a_cut_off_data_file_is_a_format_error(tmp_path: Path) -> None:
-    make_index(tmp_path, ("a", 2))
-    file = data_files(tmp_path)[0]
-    file.write_bytes(file.read_bytes()[:50])
-    with pytest.raises(IndexFormatError, match="clew repair"):
-        PassageTable.open(tmp_path).read()
-
-
 @settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     st.lists(
@@ -227,14 +211,6 @@ def test_any_history_gives_the_contents_of_a_dictionary(
         else:
             assert table.delete(list(sizes)) == sum(expected.pop(id_, 0) for id_ in sizes)
     assert table.open_latest().read().equals(make_documents(*sorted(expected.items())))
-
-
-def test_settings_are_stored_as_canonical_json(tmp_path: Path) -> None:
-    PassageTable.create(tmp_path, {"b": 1, "a": "é"}, 0)
-    stored = lance.dataset(str(tmp_path / "passages.lance")).schema.metadata
-    assert (
-        stored[b"clew.settings"] == json.dumps({"a": "é", "b": 1}, ensure_ascii=False, separators=(",", ":")).encode()
-    )
 
 
 def test_fragments_written_elsewhere_are_added_in_one_commit(tmp_path: Path) -> None:

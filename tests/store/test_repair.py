@@ -225,17 +225,6 @@ def test_an_older_version_becomes_the_newest(tmp_path: Path) -> None:
     assert verify(tmp_path / "i") == []
 
 
-def test_a_version_whose_deleted_rows_came_back_is_not_restored(tmp_path: Path) -> None:
-    table = PassageTable.create(tmp_path, SETTINGS, WIDTH)
-    table.replace(make_documents(("a", 1), ("b", 1), ("c", 1)), ["a", "b", "c"])
-    table.delete(["a"])
-    swap_deleted_rows(tmp_path)
-    table = PassageTable.open(tmp_path).restore(2)
-    with pytest.raises(IndexFormatError, match=r"version 3 of .* is damaged .*deletion file"):
-        table.restore(3)
-    assert PassageTable.open(tmp_path).document_hashes() == {"a": "a/1", "b": "b/1", "c": "c/1"}
-
-
 def test_a_version_with_a_changed_letter_is_not_restored(tmp_path: Path) -> None:
     table = PassageTable.create(tmp_path, SETTINGS, WIDTH)
     table.replace(make_documents(("a", 1)), ["a"])

@@ -64,13 +64,15 @@ def test_a_file_that_was_only_touched_is_hashed_again_and_accepted(
     assert len(hashed) == 2
 
 
-@pytest.mark.parametrize("change", ["missing", "extra", "manifest"])
+@pytest.mark.parametrize("change", ["missing", "extra", "manifest", "no manifest"])
 def test_missing_and_further_files_are_refused(folder: Path, change: str) -> None:
     check_snapshot(folder)
     if change == "missing":
         (folder / "lexical" / "terms.npy").unlink()
     elif change == "extra":
         (folder / "other.npy").write_bytes(b"")
+    elif change == "no manifest":
+        (folder / MANIFEST_FILE).write_text("[]", encoding="utf-8")
     else:
         write_manifest({"files": {**hash_files(folder), "nodes.npy": "0"}}, folder)
     with pytest.raises(IndexFormatError):

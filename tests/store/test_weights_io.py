@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from clew.errors import ProviderError
-from clew.store.weights_io import ARRAYS_FILE, CHECKSUM_KEY, read_weights, write_weights
+from clew.store.weights_io import CHECKSUM_KEY, read_weights, write_weights
 
 CONFIG = {"width": 8, "about": {"data": ["é"], "share": 0.1}}
 ARRAYS = {"weight": np.arange(8, dtype=np.float32), "bias": np.ones((2, 3), dtype=np.float32)}
@@ -48,14 +48,6 @@ def test_weights_of_before_have_no_checksum_and_are_read(tmp_path: Path) -> None
     write_weights(tmp_path, CONFIG, ARRAYS)
     (tmp_path / "config.json").write_text(json.dumps(CONFIG), encoding="utf-8")
     assert read(tmp_path)[0] == CONFIG
-
-
-def test_files_of_two_trainings_are_an_error(tmp_path: Path) -> None:
-    write_weights(tmp_path / "a", CONFIG, ARRAYS)
-    write_weights(tmp_path / "b", CONFIG, {**ARRAYS, "weight": ARRAYS["weight"] + 1})
-    (tmp_path / "b" / ARRAYS_FILE).rename(tmp_path / "a" / ARRAYS_FILE)
-    with pytest.raises(ProviderError, match="it is not what was written"):
-        read(tmp_path / "a")
 
 
 def test_a_configuration_of_endless_brackets_is_an_error(tmp_path: Path) -> None:

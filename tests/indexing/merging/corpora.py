@@ -1,5 +1,8 @@
 """Small corpora whose documents name each other: ambiguous titles, aliases, headings, links, common words."""
 
+from collections.abc import Callable
+from hashlib import blake2b
+
 from hypothesis import strategies as st
 
 from clew.store.schema import PassageRow
@@ -62,3 +65,17 @@ def _join(words: list[str]) -> tuple[str, list[Mention]]:
             mentions.append(Mention(word, "name", start, start + len(word)))
             mentions.append(Mention(word, "name"))
     return text, mentions
+
+
+def shortened(mask: int) -> Callable[..., object]:
+    """Return a hash that keeps the first byte and the bits of a mask of the second, so that texts collide."""
+
+    class ShortHash:
+        def __init__(self, data: bytes, *, digest_size: int, salt: bytes = b"") -> None:
+            self._digest = blake2b(data, digest_size=digest_size, salt=salt).digest()
+
+        def digest(self) -> bytes:
+            first, second = self._digest[:2]
+            return bytes([first, second & mask, *bytes(len(self._digest) - 2)])
+
+    return ShortHash

@@ -1,6 +1,5 @@
 """Matches of titles that are kept between merges: the arrays are those of a merge of all from nothing."""
 
-from hashlib import blake2b
 from pathlib import Path
 from typing import cast
 
@@ -21,7 +20,7 @@ from clew.store.schema import PassageRow
 from clew.store.snapshot_files import read_manifest, snapshot_folder
 from clew.text import normalization
 from clew.types import Document
-from tests.indexing.merging.corpora import corpora
+from tests.indexing.merging.corpora import corpora, shortened
 from tests.indexing.merging.test_merge import content
 from tests.indexing.segments.rows import stored_table
 from tests.small_index import DOCUMENTS, make_index
@@ -54,17 +53,6 @@ class MemoryOfSegments:
         self.known = {key: matches for key, matches in self.known.items() if key in present}
 
 
-class _ShortHash:
-    """A hash of twelve bits, so that a name may come with the hash of one that went."""
-
-    def __init__(self, data: bytes, *, digest_size: int, salt: bytes = b"") -> None:
-        self._digest = blake2b(data, digest_size=digest_size, salt=salt).digest()
-
-    def digest(self) -> bytes:
-        first, second = self._digest[:2]
-        return bytes([first, second & 15, *bytes(len(self._digest) - 2)])
-
-
 CHOICES = st.lists(st.sets(st.integers(0, 5)), min_size=1, max_size=5)
 
 
@@ -81,7 +69,7 @@ def test_any_segments_that_come_and_go_give_the_arrays_of_a_merge_from_nothing(
     with pytest.MonkeyPatch.context() as patch:
         if short:
             for module in (normalization, segment_vocabularies):
-                patch.setattr(module, "blake2b", _ShortHash)
+                patch.setattr(module, "blake2b", shortened(15))
         try:
             parts = [make_segment(stored_table(part, 0), 0) for part in divide(rows)]
         except CollisionError:

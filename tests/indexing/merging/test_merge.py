@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import fields
-from hashlib import blake2b
 from itertools import combinations
 from random import Random
 
@@ -28,7 +27,7 @@ from clew.store.schema import PassageRow
 from clew.text import normalization
 from clew.text.normalization import key_hash
 from clew.types import Mention
-from tests.indexing.merging.corpora import corpora
+from tests.indexing.merging.corpora import corpora, shortened
 from tests.indexing.segments.rows import passage_rows, stored_table
 from tests.oracles.sentences import SENTENCE_ROWS
 from tests.oracles.snapshots import plain_form, plain_snapshot
@@ -58,42 +57,11 @@ def test_a_graph_is_merged_too(rows: list[PassageRow], triples: list[tuple[str, 
     assert merged.imported.any()
 
 
-class _ShortHash:
-    """A hash of nine bits."""
-
-    def __init__(self, data: bytes, *, digest_size: int, salt: bytes = b"") -> None:
-        self._digest = blake2b(data, digest_size=digest_size, salt=salt).digest()
-
-    def digest(self) -> bytes:
-        first, second = self._digest[:2]
-        return bytes([first, second & 1, *bytes(len(self._digest) - 2)])
-
-
-@pytest.mark.slow
-def test_texts_with_one_hash_in_two_segments_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (normalization, segment_vocabularies):
-        monkeypatch.setattr(module, "blake2b", _ShortHash)
-    words = [f"word{number}" for number in range(30)]
-    rows = [PassageRow(f"{word}#0", word, 0, word, word, 0, 9, extractor="rules") for word in words]
-    outcomes: set[bool] = set()
-    for salt in range(12):
-        parts = [make_segment(stored_table([row], 0), 0, salt) for row in rows]
-        hashes = [key_hash(word, salt) for word in words]
-        collides = len(set(hashes)) < len(hashes)
-        if collides:
-            with pytest.raises(CollisionError, match="have the same hash"):
-                merge_segments(parts, None, salt)
-        else:
-            assert plain_form(merge_segments(parts, None, salt)).entities
-        outcomes.add(collides)
-    assert outcomes == {True, False}
-
-
 def test_texts_of_segments_that_were_merged_before_are_compared_with_new_ones_alone(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     for module in (normalization, segment_vocabularies):
-        monkeypatch.setattr(module, "blake2b", _ShortHash)
+        monkeypatch.setattr(module, "blake2b", shortened(1))
     words = [f"word{number}" for number in range(30)]
 
     def make(word: str, salt: int) -> Segment:
@@ -106,7 +74,7 @@ def test_texts_of_segments_that_were_merged_before_are_compared_with_new_ones_al
     assert colliding
     for one, other, salt in colliding:
         segments = [make(one, salt), make(other, salt)]
-        for agreeing in ({0}, {1}):
+        for agreeing in (set(), {0}, {1}):
             with pytest.raises(CollisionError, match="have the same hash"):
                 merge_segments(segments, None, salt, None, agreeing)
         merge_segments(segments, None, salt, None, {0, 1})

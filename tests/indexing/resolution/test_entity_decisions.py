@@ -155,17 +155,6 @@ def test_a_decision_whose_names_are_gone_says_why(index: Index) -> None:
     assert problems == {1: ABSENT, 2: ABSENT, 3: SAME, 4: NO_MENTION, 7: AMBIGUOUS}
 
 
-def test_a_document_that_swallows_a_town_is_split_by_the_form(tmp_path: Path) -> None:
-    """As in the audit: leith.md, titled "Leith workshop", took every mention of the town."""
-    workshop = Document("leith.md", "Leith workshop", "The Leith workshop mends keels.", aliases=("leith",))
-    town = Document("report", "", "Anna Berg met Ola Dahl at the office in Leith.")
-    index = make_index(tmp_path, (workshop, town))
-    assert passages_of(index.snapshot, "Leith") == {"leith.md", "report"}
-    made = corrected(index, EntityDecision(1, SPLIT, ("Leith workshop",), "Leith", form="Leith"))
-    assert passages_of(made, "Leith") == {"report"}
-    assert passages_of(made, "Leith workshop") == {"leith.md"}
-
-
 def test_names_that_decisions_give_are_hidden_where_passages_are_selected(index: Index) -> None:
     decisions = (
         EntityDecision(1, RENAME, ("Anna Berg",), "Codename Basilisk"),

@@ -68,23 +68,6 @@ def test_after_a_deletion_the_old_segment_loses_rows_and_goes(
     assert_equal_bytes(after[-1].open(), wanted)
 
 
-def test_nothing_of_a_removed_passage_is_left(table: PassageTable, tmp_path: Path) -> None:
-    rows = make_documents(("x", 1), ("y", 1), state="unmistakable")
-    table.replace(rows, ["x", "y"])
-    ensure_segments(table, ignore_progress)
-    table.delete(["x"])
-    (last,) = (file for file in ensure_segments(table, ignore_progress) if file.open().passages.ids[0] == "y#0")
-    content = last.path.read_bytes()
-    assert b"Title of y" in content
-    assert b"Title of x" not in content
-
-
-def test_a_changed_document_is_a_segment_of_its_own(table: PassageTable) -> None:
-    ensure_segments(table, ignore_progress)
-    table.replace(make_documents(("a", 2), state="2"), ["a"])
-    assert sorted(ids(ensure_segments(table, ignore_progress))) == [["a#0", "a#1"], ["b#0"], ["c#0", "c#1"]]
-
-
 def test_damaged_and_lost_segments_are_made_again(table: PassageTable, monkeypatch: pytest.MonkeyPatch) -> None:
     first, second, third = ensure_segments(table, ignore_progress)
     contents = [file.path.read_bytes() for file in (first, second, third)]

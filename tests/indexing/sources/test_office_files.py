@@ -23,21 +23,6 @@ from clew.types import Document, Failure
 from tests.indexing.sources.reading import pdf_bytes, read_one, read_single, repacked, saved, write_file
 
 
-def write_docx(path: Path) -> None:
-    document = docx.Document()
-    document.add_heading("Polar Ship", 1)
-    document.add_paragraph("The Fram sailed north.")
-    document.save(str(path))
-
-
-def write_pptx(path: Path) -> None:
-    presentation = pptx.Presentation()
-    slide = presentation.slides.add_slide(presentation.slide_layouts[1])
-    slide.shapes.title.text = "Polar Ship"
-    slide.placeholders[1].text = "The Fram sailed north."
-    presentation.save(str(path))
-
-
 def write_pdf(path: Path) -> None:
     path.write_bytes(pdf_bytes([["The Fram sailed north."]]))
 
@@ -52,7 +37,7 @@ def write_html(path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("make", "title"),
-    [(write_docx, "Polar Ship"), (write_pptx, "Polar Ship"), (write_html, "Polar Ship"), (write_pdf, "the fram")],
+    [(write_html, "Polar Ship"), (write_pdf, "the fram")],
 )
 def test_files_that_are_converted(tmp_path: Path, make: Callable[[Path], None], title: str) -> None:
     path = tmp_path / "n" / f"the_fram.{make.__name__.removeprefix('write_')}"

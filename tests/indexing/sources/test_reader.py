@@ -150,11 +150,6 @@ def test_a_path_that_does_not_exist_is_an_error_before_anything_is_read(tmp_path
         read_documents([])
 
 
-def test_a_single_string_is_one_path(tmp_path: Path) -> None:
-    write_file(tmp_path / "a.txt", "text")
-    assert [document.id for document in only_documents(read_documents(str(tmp_path)))] == ["a.txt"]
-
-
 def test_a_name_that_is_no_utf_8_is_a_failure(tmp_path: Path) -> None:
     try:
         Path(os.fsdecode(os.fsencode(tmp_path) + b"/\xff.txt")).write_text("text")

@@ -192,11 +192,6 @@ def test_pages_without_text_are_noted() -> None:
     assert "1 of 2 pages has no text" in read_one(".pdf", pdf_bytes([["Some words."], []])).notes[0]
 
 
-def test_rows_of_tables_have_the_names_of_their_columns() -> None:
-    page = b"<table><tr><th>ship</th><th>built</th></tr><tr><td>Fram</td><td>1892</td></tr></table>"
-    assert read_one(".html", page).text == "ship: Fram; built: 1892"
-
-
 @pytest.mark.parametrize(
     "declarations",
     ['<!ENTITY x "y">', '<!ENTITY x SYSTEM "file:///etc/hosts">\n<!ENTITY y "]>">', "<!-- it's ]> --><!ENTITY x 'z'> "],

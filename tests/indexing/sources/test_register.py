@@ -74,14 +74,6 @@ def test_two_folders_together_have_different_ids(tmp_path: Path) -> None:
     assert read_ids(*given) == ["a.txt", "notes/a.txt"]
 
 
-def test_a_folder_that_was_moved_keeps_its_documents(index: Index, tmp_path: Path) -> None:
-    write(tmp_path / "one" / "a.txt")
-    index.add([tmp_path / "one"])
-    (tmp_path / "one").rename(tmp_path / "two")
-    assert index.add([tmp_path / "two"]).unchanged == 1
-    assert list(stored_texts(index)) == ["a.txt"]
-
-
 def test_a_document_with_an_id_of_its_own_is_replaced_from_any_file(index: Index, tmp_path: Path) -> None:
     write_lines(tmp_path / "old.jsonl", [{"id": "a", "text": "Old."}])
     write_lines(tmp_path / "new.jsonl", [{"id": "a", "text": "New."}])
@@ -231,16 +223,6 @@ def test_a_document_is_registered_before_it_is_committed(
 
 def _interrupt(*_: object, **__: object) -> IndexingReport:
     raise KeyboardInterrupt
-
-
-def test_a_run_of_which_a_file_failed_ends_with_one(tmp_path: Path) -> None:
-    write(tmp_path / "folder" / "a.txt", " ")
-    write(tmp_path / "folder" / "b.pdf", "no document")
-    outcome = run_clew("index", tmp_path / "folder", "--index", tmp_path / "index", "--encoder", "none")
-    assert outcome.code == 1
-    assert "2 failed" in outcome.out
-    write(tmp_path / "folder" / "c.txt")
-    assert run_clew("index", tmp_path / "folder", "--index", tmp_path / "index").code == 1
 
 
 @pytest.mark.skipif(not hasattr(os, "geteuid"), reason="wants POSIX permissions")

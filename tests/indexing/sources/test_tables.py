@@ -53,22 +53,6 @@ def make_table(suffix: str, rows: tuple[tuple[str, ...], ...], merges: tuple[tup
     return saved(document.save)
 
 
-def test_a_cell_over_two_rows_of_a_page_stands_in_both() -> None:
-    header = "<tr><th>Name</th><th>Year</th><th>City</th></tr>"
-    rows = "<tr><td rowspan=2>Ann</td><td>1990</td><td>Rome</td></tr><tr><td>1991</td><td>Oslo</td></tr>"
-    assert read_table(header + rows) == ["Name: Ann; Year: 1990; City: Rome", "Name: Ann; Year: 1991; City: Oslo"]
-
-
-def test_a_cell_over_two_columns_of_a_page_moves_those_after_it() -> None:
-    header = "<tr><th>Name</th><th colspan=2>Address</th><th>Year</th></tr>"
-    row = "<tr><td>Ann</td><td>Quay 1</td><td>Oslo</td><td>1991</td></tr><tr><td>Bo</td><td colspan='2'>-</td>"
-    expected = [
-        "Name: Ann; Address: Quay 1; Address: Oslo; Year: 1991",
-        "Name: Bo; Address: -; Address: -; Year: 1992",
-    ]
-    assert read_table(f"{header}{row}<td>1992</td></tr>") == expected
-
-
 HEADER_OF_TWO_ROWS = (("Name", "Address", ""), ("", "Street", "City"), ("Ann", "Quay 1", "Oslo"))
 
 
@@ -83,13 +67,6 @@ def test_a_header_of_two_rows_of_a_page() -> None:
     assert read_table(f"{header}<tr><td>Ann</td><td>Quay 1</td><td>Oslo</td></tr>") == [
         "Name: Ann; Address Street: Quay 1; Address City: Oslo"
     ]
-
-
-@pytest.mark.parametrize("suffix", [".docx", ".pptx"])
-def test_merged_cells_stand_in_all_of_their_rows(suffix: str) -> None:
-    rows = (("Name", "Year", "City"), ("Ann", "1990", "Rome"), ("", "1991", "Oslo"))
-    text = read_one(suffix, make_table(suffix, rows, ((1, 0, 2, 0),))).text
-    assert text.split("\n\n") == ["Name: Ann; Year: 1990; City: Rome", "Name: Ann; Year: 1991; City: Oslo"]
 
 
 @pytest.mark.parametrize("suffix", [".docx", ".pptx"])
