@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-import clew
 from clew.errors import InputError
 from clew.index import Index
 from clew.query.example_questions import _is_of_names
@@ -207,21 +206,6 @@ def test_an_empty_index_is_true(tmp_path: Path) -> None:
     assert not list(empty.triples())
     assert empty.example_questions() == []
     assert empty.overview().languages == ()
-
-
-def test_a_representation_is_short(index: Index) -> None:
-    closed = clew.open(index.table.location.name)
-    assert "passages" not in repr(closed)
-    assert "3 passages" in repr(index)
-
-
-def test_a_change_is_seen_by_the_same_object(tmp_path: Path) -> None:
-    index = make_index(tmp_path / "index", EXPEDITION[:1])
-    assert len(index) == 1
-    index.add(list(EXPEDITION))
-    assert len(index) == 3
-    index.remove(["fram"])
-    assert index.get("fram") is None
 
 
 def test_evidence_and_answers_are_sequences_and_json(index: Index) -> None:

@@ -8,7 +8,6 @@ import clew
 from clew.errors import InputError
 from clew.index import Index
 from clew.indexing.kg_import import clean_graph_name
-from clew.store.entity_decisions import SPLIT, EntityDecision
 from clew.store.inspection import verify
 from clew.types import Document
 from tests.small_index import make_index
@@ -288,8 +287,3 @@ def test_decisions_of_another_index_are_added_once(index: Index, tmp_path: Path)
     assert [d.action for d in other.add_entity_decisions(copied)] == ["merge", "split", "rename"]
     assert mentions(other) == mentions(index)
     assert other.add_entity_decisions(copied) == []
-
-
-def test_a_decision_says_what_it_does() -> None:
-    decision = EntityDecision(3, SPLIT, ("A",), "B", ("one", "two"), ("p",))
-    assert decision.describe() == "split 'B' from 'A': 2 documents, passage 'p'"

@@ -88,24 +88,11 @@ def test_retrievers_follow_what_was_added(index: Index) -> None:
     assert result_ids(index.search("town", retriever="bm25")) == ["larvik"]
 
 
-def test_compacting_changes_no_answer(index: Index) -> None:
-    for number in range(5):
-        index.add([Document(f"d{number}", f"Town {number}", f"Town {number} is near Larvik.")])
-    before = contents(index)
-    assert index.compact() > 0
-    assert contents(index) == before
-
-
 def test_failures_are_reported_beside_results(index: Index) -> None:
     given: list[Document | Failure] = [Failure("x.pdf", "cannot be read"), LARVIK, Document("blank", "Blank", " \n ")]
     report = index.add(given)
     assert report.added == 1
     assert [failure.item for failure in report.failures] == ["x.pdf", "blank"]
-
-
-def test_a_path_that_is_not_there(index: Index, tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="nowhere"):
-        index.add([tmp_path / "nowhere"])
 
 
 def test_one_path_alone_is_a_path_and_not_letters(index: Index, tmp_path: Path) -> None:
@@ -126,13 +113,6 @@ def test_text_that_no_file_can_hold_is_refused_and_nothing_changes(index: Index,
         with pytest.raises(InputError):
             index.add([document])
     assert contents(clew.open(tmp_path / "index")) == before
-
-
-def test_stats(index: Index) -> None:
-    stats = index.stats()
-    assert (stats.documents, stats.passages, stats.titled_passages) == (2, 2, 2)
-    assert stats.entities == len(index.snapshot.entities)
-    assert stats.manifest["settings"]["encoder"] == "hashing"
 
 
 def test_creating_where_something_is(index: Index, tmp_path: Path) -> None:

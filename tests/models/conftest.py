@@ -1,8 +1,10 @@
-"""Notes about checked weights are written to a temporary folder, not to the user's cache."""
+"""Notes about checked weights are written to a temporary folder, and a call that failed is soon made again."""
 
 from collections.abc import Iterator
 
 import pytest
+
+from clew.models.llm import call_settings
 
 
 @pytest.fixture(autouse=True, scope="session")
@@ -10,3 +12,8 @@ def own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
         yield
+
+
+@pytest.fixture(autouse=True)
+def _short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(call_settings, "FIRST_WAIT", 0.001)

@@ -95,48 +95,51 @@ def test_offline_there_is_no_request(
     assert not hub_requests
 
 
-def test_a_file_that_passed_is_remembered_until_it_changes(tmp_path: Path) -> None:
+GOOD = hashlib.sha256(b"good").hexdigest()
+
+
+@pytest.fixture
+def checked(tmp_path: Path) -> tuple[Path, Path]:
+    """A file that was checked, and the folder of the note on it."""
     file, cache = tmp_path / "weights", tmp_path / "cache"
     file.write_bytes(b"good")
-    sha256 = hashlib.sha256(b"good").hexdigest()
-    check_weights(file, sha256, cache)
+    check_weights(file, GOOD, cache)
+    return file, cache
+
+
+def test_a_file_that_passed_is_remembered_until_it_changes(checked: tuple[Path, Path]) -> None:
+    file, cache = checked
     (note,) = cache.iterdir()
-    assert sha256 in note.read_text(encoding="utf-8")
-    check_weights(file, sha256, cache)
+    assert GOOD in note.read_text(encoding="utf-8")
+    check_weights(file, GOOD, cache)
     file.write_bytes(b"other")
-    with pytest.raises(ProviderError, match=f"wanted {sha256}"):
-        check_weights(file, sha256, cache)
+    with pytest.raises(ProviderError, match=f"wanted {GOOD}"):
+        check_weights(file, GOOD, cache)
 
 
-def test_a_remembered_file_is_not_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    file, cache = tmp_path / "weights", tmp_path / "cache"
-    file.write_bytes(b"good")
-    sha256 = hashlib.sha256(b"good").hexdigest()
-    check_weights(file, sha256, cache)
+def test_a_remembered_file_is_not_read_again(checked: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    file, cache = checked
 
     def refuse(*_: object) -> None:
         raise AssertionError("hashed again")
 
     monkeypatch.setattr(hashlib, "file_digest", refuse)
-    check_weights(file, sha256, cache)
+    check_weights(file, GOOD, cache)
 
 
 def test_an_unwritable_cache_costs_only_time(tmp_path: Path) -> None:
     file, cache = tmp_path / "weights", tmp_path / "cache"
     file.write_bytes(b"good")
     cache.write_bytes(b"a file, not a folder")
-    check_weights(file, hashlib.sha256(b"good").hexdigest(), cache)
+    check_weights(file, GOOD, cache)
 
 
-def test_a_damaged_note_is_ignored(tmp_path: Path) -> None:
-    file, cache = tmp_path / "weights", tmp_path / "cache"
-    file.write_bytes(b"good")
-    sha256 = hashlib.sha256(b"good").hexdigest()
-    check_weights(file, sha256, cache)
+def test_a_damaged_note_is_ignored(checked: tuple[Path, Path]) -> None:
+    file, cache = checked
     (note,) = cache.iterdir()
     note.write_bytes(b"\xff")
-    check_weights(file, sha256, cache)
-    assert sha256 in note.read_text(encoding="utf-8")
+    check_weights(file, GOOD, cache)
+    assert GOOD in note.read_text(encoding="utf-8")
 
 
 def test_a_missing_file_is_named(tmp_path: Path) -> None:

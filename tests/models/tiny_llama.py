@@ -1,17 +1,13 @@
-"""A language model of about ten thousand parameters, and an HTTP server for it."""
+"""A language model of about ten thousand parameters."""
 
 import json
-import threading
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal
 
 import torch
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
-
-from tests.faults.model_server import Request, RunningServer, ServerReply, model_server
 
 MAX_POSITIONS = 2048
 _MARKS = ("<|end|>", "<|system|>", "<|user|>", "<|assistant|>")
@@ -88,46 +84,3 @@ def write_tiny_llama(
     settings = folder / "tokenizer_config.json"  # save_pretrained does not write the side
     settings.write_text(json.dumps({**json.loads(settings.read_text()), "padding_side": side}))
     return folder
-
-
-def overfit(model: Any, prompt: list[int], reply: list[int], steps: int = 120) -> float:
-    """Train a model on one reply to one prompt; return the final loss."""
-    tokens = torch.tensor([prompt + reply])
-    labels = torch.tensor([[-100] * len(prompt) + reply])
-    optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
-    value = float("inf")
-    for _ in range(steps):
-        optimizer.zero_grad()
-        loss = model(input_ids=tokens, labels=labels, use_cache=False).loss
-        loss.backward()
-        optimizer.step()
-        if (value := loss.item()) < 0.01:
-            break
-    return value
-
-
-def prompt_tokens(tokenizer: Any, request: Request) -> list[int]:
-    """Return the tokens of a request."""
-    turns = [{"role": message["role"], "content": message["content"]} for message in request["messages"]]
-    text = tokenizer.apply_chat_template(turns, tokenize=False, add_generation_prompt=True)
-    return [*tokenizer(text, add_special_tokens=False)["input_ids"]]
-
-
-@contextmanager
-def serve_model(model: Any, tokenizer: Any) -> Iterator[RunningServer]:
-    """Serve a model: replies are generated, and token counts are real."""
-    lock = threading.Lock()
-
-    def script(request: Request, _: int) -> ServerReply:
-        prompt = torch.tensor([prompt_tokens(tokenizer, request)])
-        with lock, torch.inference_mode():
-            out = model.generate(
-                prompt, attention_mask=torch.ones_like(prompt), max_new_tokens=request["max_tokens"], do_sample=False
-            )
-        reply = out[0, prompt.shape[1] :].tolist()
-        finish = "stop" if reply[-1] == tokenizer.eos_token_id else "length"
-        text = tokenizer.decode(reply, skip_special_tokens=True)
-        return ServerReply(str(text), finish_reason=finish, tokens=(prompt.shape[1], len(reply)))
-
-    with model_server(script) as server:
-        yield server

@@ -54,15 +54,6 @@ def test_a_misspelt_reader_or_installed_answerer_gets_the_nearest_right_name(
         small.answerer("titel")
 
 
-def test_a_name_like_none_gets_the_list_of_extractors() -> None:
-    with pytest.raises(InputError, match=r"^no extractor is called 'zzzz'; choose rules, learned, auto, llm"):
-        open_extractor("zzzz")
-
-
-def test_each_seam_of_objects_has_an_example() -> None:
-    assert NAMES == ("encoder", "extractor", "language model", "answerer", "retriever")
-
-
 @pytest.mark.parametrize("name", NAMES)
 def test_an_example_prints_what_is_shown(name: str, tmp_path: Path) -> None:
     done = run_example(name, tmp_path)

@@ -95,11 +95,9 @@ def test_decisions_are_what_searches_see_and_are_undone(folder: Path, clients: d
 @pytest.mark.parametrize(
     ("change", "status", "told"),
     [
-        ({"action": "merge", "names": ["Leith"]}, 400, "two or more"),
         ({"action": "rename", "names": ["Leith"]}, 400, "new_name is missing"),
         ({"action": "forget", "names": []}, 400, "names holds 0 names"),
         ({"action": "forget", "names": ["Leiht"]}, 400, "no entity is called 'Leiht'"),
-        ({"action": "split", "names": ["Leith"], "new_name": "X"}, 400, "in one way"),
         ({"action": "erase", "names": ["Leith"]}, 422, "action"),
         ({"action": "undo", "number": 999}, 400, "there is no decision 999"),
     ],

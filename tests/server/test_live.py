@@ -202,17 +202,6 @@ def test_an_unknown_name_is_refused(opened: OpenIndexes) -> None:
     assert refused.value.status == 404
 
 
-def test_several_servers_read_one_index(folder: Path) -> None:
-    with serving({"own": folder}) as one, serving({"same": folder}) as other:
-        newest = add(folder, ship(7))
-        wait_for_version(state_of(one).indexes, newest)
-        for _ in range(500):
-            if other.get("/v1/same/stats").json()["version"] == newest:
-                break
-            threading.Event().wait(0.02)
-        assert other.get("/v1/same/stats").json()["documents"] == 4
-
-
 def test_a_question_of_a_client_who_has_left_is_not_answered(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The only worker is busy when the client leaves, so that the question still waits."""
     began: list[str] = []

@@ -61,9 +61,8 @@ def test_no_request_ends_in_a_fault(tmp_path: Path) -> None:
         assert not [status for status in statuses if status >= 500]
 
 
-def test_keys_and_limits_of_bodies_are_described(plain_folder: Path) -> None:
-    with serving({"small": plain_folder}) as client:
-        document = client.get("/openapi.json").json()
+def test_keys_and_limits_of_bodies_are_described(client: TestClient) -> None:
+    document = client.get("/openapi.json").json()
     (name,) = document["components"]["securitySchemes"]
     scheme = document["components"]["securitySchemes"][name]
     assert (scheme["type"], scheme["scheme"]) == ("http", "bearer")
@@ -79,9 +78,8 @@ def test_keys_and_limits_of_bodies_are_described(plain_folder: Path) -> None:
     assert {"429", "503", "504"} <= removal.keys()
 
 
-def test_every_route_is_described_with_its_errors(plain_folder: Path) -> None:
-    with serving({"small": plain_folder}) as client:
-        document = client.get("/openapi.json").json()
+def test_every_route_is_described_with_its_errors(client: TestClient) -> None:
+    document = client.get("/openapi.json").json()
     assert len(document["paths"]) >= 16
     for path, methods in document["paths"].items():
         for method, route in methods.items():

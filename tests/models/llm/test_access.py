@@ -2,9 +2,6 @@
 
 from pathlib import Path
 
-import pytest
-
-from clew.errors import InputError
 from clew.models.llm.access import LLMClientFactory
 from clew.models.llm.budget import Budget
 from clew.models.llm.call_settings import CallSettings
@@ -32,8 +29,3 @@ def test_without_the_cache_nothing_is_stored(tmp_path: Path) -> None:
             complete_one(clients.open("openai:a", tmp_path / "calls.sqlite"))
         assert len(server.requests) == 2
     assert list(tmp_path.iterdir()) == []
-
-
-def test_an_invalid_name_is_refused_on_opening(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="wanted PROVIDER:NAME"):
-        LLMClientFactory().open("nobody", tmp_path / "calls.sqlite")

@@ -14,13 +14,12 @@ from typing import Any
 
 import pytest
 
-from clew.errors import BudgetError, InputError, MissingPackageError, ProviderError
-from clew.models.llm import call_settings, providers
+from clew.errors import BudgetError, InputError, ProviderError
+from clew.models.llm import providers
 from clew.models.llm.budget import Budget, Prices
 from clew.models.llm.call_settings import CallSettings
 from clew.models.llm.provider_model import ProviderModel
 from clew.models.llm.reply_cache import ReplyCache
-from clew.plugins import extras
 from clew.types import Failure, Reply, Usage
 from tests.faults.model_server import Request, ServerReply, model_server
 from tests.models.llm.model_calls import OSLO, complete_one, names, open_model, prompt, prompts
@@ -28,11 +27,6 @@ from tests.models.llm.model_calls import OSLO, complete_one, names, open_model, 
 SECRET = "sk-of-a-test-1234"
 TEMPLATE_TOKENS = 30
 """Tokens that the chat template of these tests adds to a request."""
-
-
-@pytest.fixture(autouse=True)
-def _short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(call_settings, "FIRST_WAIT", 0.001)
 
 
 def count_bytes_as_tokens(request: Request, reply: int | None = None) -> ServerReply:
@@ -441,9 +435,3 @@ def test_a_limit_on_cost_needs_a_price() -> None:
     with pytest.raises(InputError, match=r"no price of openai:test is known: add it to clew\.toml under \[prices\]"):
         open_model("http://127.0.0.1:9/v1", budget=Budget(max_cost=1.0))
     ProviderModel("ollama:test", None, None, Budget(max_cost=1.0))
-
-
-def test_missing_packages_are_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(extras, "find_spec", lambda name: None if name == "httpx2" else True)
-    with pytest.raises(MissingPackageError, match=r"needs the package httpx2, .* pip install 'clew\[llm\]'"):
-        open_model("http://127.0.0.1:9/v1")

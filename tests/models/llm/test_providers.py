@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from clew.errors import InputError, MissingPackageError
-from clew.models.llm import call_settings
 from clew.models.llm.call_settings import CallSettings
 from clew.models.llm.provider_model import ProviderModel
 from clew.models.llm.providers import CUSTOM_KEY_VARIABLE, KEY_VARIABLES, api_key, parse_model_name
@@ -48,11 +47,6 @@ def reply_part(path: str, text: str = OSLO) -> ServerReply:
         usage = {"promptTokenCount": 10, "candidatesTokenCount": 5, "totalTokenCount": 15}
         return ServerReply(body=json.dumps(body | {"usageMetadata": usage}))
     return ServerReply(text)
-
-
-@pytest.fixture(autouse=True)
-def _short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(call_settings, "FIRST_WAIT", 0.001)
 
 
 @pytest.mark.parametrize("name", MODELS)

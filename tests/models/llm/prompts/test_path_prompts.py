@@ -16,8 +16,6 @@ from clew.models.llm.prompts.path_choice import PathChoice
 from clew.models.llm.prompts.template import Template, render_paths
 from clew.models.llm.request import _model_settings
 from clew.types import Path, Prompt, Triple
-from tests.faults.model_server import Request, ServerReply, model_server
-from tests.models.llm.model_calls import complete_one, open_model
 
 WITHOUT_LIMITS = {
     "cited_answer": "cited_answer",
@@ -47,13 +45,6 @@ def test_paths_are_numbered_and_contain_their_triples() -> None:
         assert prompt.content == f"<question>\nWho is it?\n</question>\n\n<paths>\n{shown}\n</paths>"
 
 
-def test_each_prompt_has_its_own_schema() -> None:
-    answer, choice = prompts()
-    assert (answer.reply, choice.reply) == (PathAnswer, PathChoice)
-    assert answer.name.startswith("path_answer@")
-    assert choice.name.startswith("path_choice@")
-
-
 NAME = st.text(alphabet="<>/ pathsquetion\ud800", max_size=30)
 
 
@@ -71,12 +62,6 @@ def test_a_line_break_in_a_name_starts_no_path() -> None:
     assert render_paths(paths).count("\n") == 2
 
 
-@BOTH
-def test_limits_are_the_published_256_tokens_and_temperature_of_0_01(template: Template) -> None:
-    prompt = template.build_prompt("x")
-    assert (template.reply_tokens, template.temperature) == (prompt.reply_tokens, prompt.temperature) == (256, 0.01)
-
-
 def test_limits_reach_the_request_and_never_exceed_the_settings() -> None:
     plain = Prompt("p@1", "Say.", "x", PathChoice)
     for prompt in prompts():
@@ -90,20 +75,6 @@ def test_limits_reach_the_request_and_never_exceed_the_settings() -> None:
         Template("t", "Say.", PathChoice, temperature=0.0).build_prompt("x"), CallSettings(temperature=0.7)
     )
     assert frozen.get("temperature") == 0.0
-
-
-def test_the_server_is_sent_the_limits() -> None:
-    def script(request: Request, _: int) -> ServerReply:
-        content = request["messages"][-1]["content"]
-        assert "<paths>" in content
-        return ServerReply('{"answerable": true, "answers": ["Bo"], "path": 1}')
-
-    with model_server(script) as server:
-        reply = complete_one(open_model(server), prompts()[0])
-    assert reply.value == PathAnswer(answerable=True, answers=["Bo"], path=1)
-    (request,) = server.requests
-    assert request.get("max_tokens", request.get("max_completion_tokens")) == 256
-    assert request["temperature"] == 0.01
 
 
 def templates() -> list[Template]:
