@@ -33,6 +33,7 @@ def test_remove_of_a_string_removes_nothing(numbered: Index) -> None:
 
 
 CREATE: Any = clew.create
+STAGE_PART: Any = Index.stage_part
 WRONG: list[dict[str, Any]] = [
     {"question": 5},
     {"question": None},
@@ -115,7 +116,7 @@ def test_documents_of_another_type_are_refused(numbered: Index, documents: Any) 
         lambda index: index.restore(version=True),
         lambda index: index.restore(1.0),
         lambda index: index.reencode(None),
-        *(partial(Index.stage_part, paths=paths, part="1/2", staging="s") for paths in ("a", b"a", Path("a"), 5, [5])),
+        *(partial(STAGE_PART, paths=paths, part="1/2", staging="s") for paths in ("a", b"a", Path("a"), 5, None, [5])),
         *(partial(lambda at, _: clew.open(at), at) for at in (5, None, ["a"], b"a")),
         lambda index: index.import_graph(5),
         lambda index: index.stage_part([], 5, "s"),

@@ -76,7 +76,7 @@ def test_a_run_keeps_its_budget(tmp_path: Path) -> None:
 @pytest.mark.skipif(sys.platform == "win32", reason="the system tells no peak")
 def test_a_merge_keeps_the_budget_that_it_asks_for(tmp_path: Path) -> None:
     file = write_lines(tmp_path / "corpus.jsonl", (make_voyage(number) for number in range(6000)))
-    command = ["index", file, "--index", tmp_path / "index", "--encoder", "none", "--memory"]
+    command: list[str | Path] = ["index", file, "--index", tmp_path / "index", "--encoder", "none", "--memory"]
     refused = run_clew(*command, str(MERGE_PROCESS_BYTES))
     assert refused.code == 2
     wanted = re.search(r"the merge of 6,000 passages takes at least (\d+)MB: give that", refused.err)

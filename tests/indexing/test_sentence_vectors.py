@@ -22,7 +22,6 @@ from clew.store.integrity import find_damaged_rows
 from clew.store.passage_table import PassageTable
 from clew.store.schema import SENTENCE_COLUMNS
 from clew.text.sentences import passage_sentence_spans
-from tests.faults.commands import run_clew
 from tests.small_index import DOCUMENTS
 
 LETTERS = "abcdefghijklmnopqrstuvwxyz. TF"
@@ -170,13 +169,3 @@ def test_a_damaged_vector_is_found(tmp_path: Path) -> None:
     changed = stored.set_column(place, stored.schema.field(place), [vectors])
     assert find_damaged_rows(stored) == []
     assert find_damaged_rows(changed) == [3]
-
-
-def test_the_word_of_an_index_cannot_be_changed_by_adding(tmp_path: Path) -> None:
-    (tmp_path / "a.txt").write_text("Fram left Oslo in 1893. She came back three years later.", encoding="utf-8")
-    arguments = ["index", str(tmp_path / "a.txt"), "--index", str(tmp_path / "i"), "--encoder", "hashing:16"]
-    assert run_clew(*arguments, "--sentences", "none").code == 0
-    assert clew.open(tmp_path / "i").table.settings["sentences"] == "none"
-    again = run_clew(*arguments, "--sentences", "vectors")
-    assert again.code == 2
-    assert "was made with --sentences none, not vectors" in again.err

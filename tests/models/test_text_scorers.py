@@ -64,14 +64,6 @@ def test_bm25_weights_terms_by_the_given_texts(question: str, texts: list[str]) 
     assert scores.shape == (len(texts),)
 
 
-def test_bm25_prefers_the_rare_word() -> None:
-    scores = BM25Scorer().score("birth of the director", ["director", "birth", "director", "director", "spouse"])
-    assert int(scores.argmax()) == 1
-    assert scores[4] == 0
-    assert BM25Scorer().score("birth", ["director"] * 3).tolist() == [0, 0, 0]
-    assert BM25Scorer().score("?", TEXTS).tolist() == [0] * len(TEXTS)
-
-
 def write_cross_encoder(folder: Path, labels: int = 1) -> Path:
     """Write a cross-encoder of a few kilobytes."""
     write_tiny_bert(folder)
