@@ -35,13 +35,6 @@ def test_a_whole_older_version_is_gone_back_to_before_rows_are_dropped(tmp_path:
     assert verify(tmp_path) == []
 
 
-def test_an_older_version_that_has_less_is_not_gone_back_to(tmp_path: Path) -> None:
-    make_index(tmp_path, ("a", 1), ("b", 1), ("c", 4))
-    data_files(tmp_path)[1].write_bytes(b"")
-    assert repair(tmp_path)[0].startswith("dropped 1 passage:")
-    assert PassageTable.open(tmp_path).document_hashes() == {"a": "a/1", "c": "c/1"}
-
-
 def swap_deleted_rows(index: Path) -> Path:
     """Let a file of deleted rows name another row than was removed; return it."""
     (file,) = (index / "passages.lance" / "_deletions").iterdir()

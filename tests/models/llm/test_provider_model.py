@@ -121,13 +121,6 @@ def test_concurrent_calls_do_not_exceed_a_budget_of_cost() -> None:
     assert "the budget of 0.01 in cost is reached" in str(results[-1])
 
 
-def test_a_budget_too_small_for_one_call_sends_nothing() -> None:
-    with model_server(lambda *_: ServerReply(OSLO)) as server:
-        results = open_model(server, budget=Budget(max_tokens=50)).complete(prompts(20))
-        assert not server.requests
-    assert all(isinstance(result, Failure) and isinstance(result.run_error, BudgetError) for result in results)
-
-
 def test_failed_calls_release_their_reservation() -> None:
     budget = Budget(max_tokens=4_000)  # room for one call at a time
     with model_server(lambda _, number: ServerReply("no", status=500) if number % 2 else ServerReply(OSLO)) as server:
