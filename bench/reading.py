@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from clew import index as indexes
+from clew.answering.computed_dates import COMPUTED_NOTE, questions_of_dates
 from clew.answering.extractive import (
     FIRST_PASSAGES,
     FIRST_WEIGHT,
@@ -37,7 +38,7 @@ from clew.text.answer_metrics import exact_match, token_f1
 from clew.text.mentions import find_mentions
 from clew.training.data.reader_examples import FOUND, is_held_out, is_held_out_of_index, read_examples
 from clew.training.fitting.answer_confidence import remove_gold
-from clew.types import Answer, Evidence, Question, Scored
+from clew.types import Answer, Evidence, Passage, Question, Scored
 from clew_lab.datasets.loaders import load_questions
 from workbench import BENCHMARKS, DATA, WORK, describe_machine, print_table
 
@@ -49,6 +50,7 @@ RULE_SETS = {  # files of questions on the indexes that rules are chosen on
     "2wiki-train": ("2wiki-train/train.jsonl",),
     "musique-dev": ("musique-dev/dev.jsonl",),
 }
+COMPUTED_SETS = ("drop-contrast", "strategyqa", "squad", "hotpotqa-evidence", "hotpotqa-more")
 PUBLISHED = {"hotpotqa": "60-73"}
 """Exact match of readers of 110 to 435 million parameters (ELECTRA, DeBERTa), gold passages among ten given."""
 PASSAGE_SETS = {  # files of questions, and whether the held-back ones that compare nothing are asked alone
@@ -220,8 +222,34 @@ def measure_rules(reader: Reader) -> tuple[Sequence[str], list[list[str]]]:
                     right = exact_match(verdict.text, question.answers)
                     for at, value in enumerate((1, right, by_reader, verdict.is_sure, verdict.is_sure * right)):
                         row[at] += int(value)
+    counts |= _measure_computed(reader)
     head = ("rule", "part", "decided", "right", "right by the reader", "sure", "right of the sure")
     return head, [[rule, part, *map(str, row)] for (rule, part), row in sorted(counts.items())]
+
+
+def _measure_computed(reader: Reader) -> dict[tuple[str, str], list[int]]:
+    """Return the counts of what is computed from two dates, on questions with their own passages."""
+    answerer, row = ExtractiveAnswerer(reader), [0, 0, 0, 0, 0]
+    for name in COMPUTED_SETS:
+        for record in read_records(DATA / "qa" / f"{name}.jsonl.gz"):
+            question, answers = record.text("question"), [str(one) for one in record.items("answers")]
+            if questions_of_dates(question) is None:
+                continue
+            texts = [one for at, one in enumerate(record.items("passages")) if at in record.items("gold")]
+            passages = [
+                Passage(str(at), str(at), one.get("title") or "", one["text"], 0, len(one["text"]))
+                for at, one in enumerate(texts)
+            ]
+            evidence = Evidence(tuple(Scored(one, 1.0) for one in passages))
+            answer = answerer.answer_one(question, evidence)
+            if COMPUTED_NOTE not in answer.notes:
+                continue
+            spans = reader.read(question, evidence_texts(evidence)).spans
+            right, is_sure = exact_match(answer.text, answers), not answer.weak
+            by_reader = exact_match(spans[0].text, answers) if spans else 0.0
+            for at, value in enumerate((1, right, by_reader, is_sure, is_sure * right)):
+                row[at] += int(value)
+    return {("computed from two dates", "qa, own passages"): row}
 
 
 if __name__ == "__main__":

@@ -22,7 +22,7 @@ from pathlib import Path
 import numpy as np
 
 from clew import index as indexes
-from clew.answering.ages import COMPUTED_AGE_NOTE
+from clew.answering.computed_dates import COMPUTED_NOTE
 from clew.answering.extractive import READ_PASSAGES, ExtractiveAnswerer
 from clew.answering.rules import COMPARISON_NOTE
 from clew.retrievers.registry import parse_retriever
@@ -37,7 +37,7 @@ from workbench import BENCHMARKS, DATA, WORK, describe_machine, print_table
 LOCAL_SETS = ("examples", "life dates")
 EXAMPLES = Path(__file__).parent.parent / "examples"
 BINS = (0.0, 0.2, 0.35, 0.5, 0.65, 0.8, 1.0)
-DECIDERS = {COMPARISON_NOTE: "comparison", COMPUTED_AGE_NOTE: "computed age"}
+DECIDERS = {COMPARISON_NOTE: "comparison", COMPUTED_NOTE: "computed from dates"}
 _LIFE = re.compile(r"^(?:Sir )?(?P<name>[^(),\n]+?) \((?P<birth>\d{4})–(?P<death>\d{4})\)", re.MULTILINE)
 _PROBABILITY = re.compile(r"\(probability (\d\.\d\d)")
 

@@ -4,7 +4,7 @@ Learns from the questions of the data folder (`CLEW_DATA`, by default the one of
 Clew's own indexes of HotpotQA, 2WikiMultiHopQA (training part) and MuSiQue find, and from questions of relations (see
 `relation_questions.py`); indexes and questions are made where they are missing. It begins with a reader, by default the
 one in the package, so that what was learned is kept; or with the BERT model in a folder. A run that was stopped goes on
-after its last epoch; a further one draws other questions by another `--seed`. On two cores an epoch takes 23 minutes.
+after its last epoch; a further one draws other questions by another `--seed`. On two cores an epoch takes half an hour.
 """
 
 import argparse
@@ -12,11 +12,11 @@ import sys
 from pathlib import Path
 
 from clew.index import create
+from clew.index import open as open_index
 from clew.models.reader.reader import READER_FOLDER
 from clew.training.checkpoint import single_process
-from clew.training.data.corpora import IndexedQuestions
 from clew.training.hyperparameters import ReaderRecipe, Recipe
-from clew.training.recipes.reader import QuestionFile, ReaderData, train_reader
+from clew.training.recipes.reader import QuestionFile, ReaderData, SearchedQuestions, train_reader
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "bench"))
 from relation_questions import write_questions
@@ -24,13 +24,13 @@ from relation_questions import write_questions
 from workbench import DATA, WORK
 
 DRAWN = {
-    "squad": 2400, "squad-silver": 900, "wiki-crowd": 900, "nq": 300, "nq-swapped": 300, "afriqa": 450, "quoref": 150,
-    "quoref-contrast": 120, "drop-contrast": 60, "multirc": 24, "confiqa": 300, "boolq": 150, "strategyqa": 80,
-    "hotpotqa-evidence": 1249, "hotpotqa-more": 213,
+    "squad": 7000, "squad-silver": 2000, "wiki-crowd": 1800, "nq": 800, "nq-swapped": 500, "afriqa": 1000,
+    "quoref": 400, "quoref-contrast": 200, "drop-contrast": 100, "multirc": 24, "confiqa": 300, "covidqa": 100,
+    "qamr": 1000, "boolq": 200, "strategyqa": 100, "hotpotqa-evidence": 800, "hotpotqa-more": 213,
 }  # fmt: skip
 """Questions that an epoch draws of each file; those over several passages teach most and are drawn whole."""
-COMBINED, RELATIONS = 400, 4000
-"""Questions that are made for an epoch: of two of the others, and of relations."""
+COMBINED, RELATIONS, RECURRING = 400, 1200, 3000
+"""Questions that are made for an epoch: of two of the others, of relations, and of names that stand in two texts."""
 LEARNED = {"hotpotqa": "train.jsonl", "2wiki-train": "train.jsonl", "musique": "train.jsonl"}
 VALIDATED = {"hotpotqa": "dev.jsonl", "musique-dev": "dev.jsonl"}
 
@@ -40,8 +40,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--start", type=Path, default=READER_FOLDER, help="folder of a reader or of a BERT model")
     parser.add_argument("--out", type=Path, default=WORK.parent / "reader", help="folder to write to")
-    parser.add_argument("--epochs", type=int, default=4)
-    parser.add_argument("--rate", type=float, default=2.5e-4)
+    parser.add_argument("--epochs", type=int, default=3)
+    parser.add_argument("--rate", type=float, default=2e-4)
     parser.add_argument("--device", default="auto")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--tiny", action="store_true", help="a hundredth of the questions, to try the script")
@@ -56,24 +56,24 @@ def main() -> None:
     data = ReaderData(
         files,
         [find_questions(*item) for item in LEARNED.items()][-1 if arguments.tiny else 0 :],
-        [DATA / "qa" / "squad-corpus.jsonl.gz"],
+        [DATA / name for name in ("qa/squad-corpus.jsonl.gz", "2wiki-train/corpus.jsonl", "musique/corpus.jsonl")],
         [find_questions(*item) for item in VALIDATED.items()][-1 if arguments.tiny else 0 :],
     )
     loop = Recipe(arguments.epochs, arguments.rate, decay=0.01, warmup=100, average=0.998, seed=arguments.seed)
-    recipe = ReaderRecipe(batch=12, combined=COMBINED // share, loop=loop)
+    recipe = ReaderRecipe(batch=16, combined=COMBINED // share, recurring=RECURRING // share, loop=loop)
     result = train_reader(data, arguments.start, arguments.out, recipe, report, single_process(arguments.device))
     for name, value in result.figures.items():
         print(f"{name}: {result.initial_figures[name]:.1f} before, {value:.1f} after")
     print(f"{arguments.out}: learned from {result.questions:,} questions in {result.seconds:.0f} s")
 
 
-def find_questions(name: str, file: str) -> IndexedQuestions:
+def find_questions(name: str, file: str) -> SearchedQuestions:
     """Return the questions of a set with their index, which is made where it is missing."""
     place = WORK / f"{name}-all-MiniLM-L6-v2-int8"
     if not place.exists():
         print(f"indexing {name}", flush=True)
         create(place).add([DATA / name / "corpus.jsonl"])
-    return IndexedQuestions(place, DATA / name / file)
+    return SearchedQuestions(DATA / name / file, open_index(place), name)
 
 
 def report(stage: str, done: int, total: int) -> None:

@@ -21,7 +21,7 @@ from clew.answering.question_analysis import MAX_QUOTES, NameFinder, QuestionAna
 from clew.answering.question_forms import SUMMARY_NOTE, asks_for_summary
 from clew.answering.question_types import EXPLANATION, LIFE_EVENTS
 from clew.answering.replies import check_lengths, empty_answer
-from clew.answering.rules import RULES, PartialAnswer, Verdict, compute_age
+from clew.answering.rules import RULES, PartialAnswer, Verdict, compute_from_dates
 from clew.answering.sentence_selection import Sentence, find_fitting_mentions, order_other_language, place_of
 from clew.models.reader.decoding import ReadSpan
 from clew.models.reader.reader import READER_FOLDER, Reading, average_readings, open_reader
@@ -103,7 +103,8 @@ class ExtractiveAnswerer:
             return _withhold(analysis, evidence, (*notes, SUMMARY_NOTE))
         if not analysis.query.language.is_english:
             return _answer_other_language(analysis, evidence, notes)
-        verdict = decide(analysis) or compute_age(analysis.question, lambda other: self._read_likely(other, evidence))
+        verdict = compute_from_dates(analysis.question, lambda other: self._read_likely(other, evidence))
+        verdict = verdict or decide(analysis)
         if verdict is not None:
             return _answer_by_verdict(analysis, evidence, notes, verdict)
         return self._answer_by_reading(analysis, evidence, notes, len(missing))
@@ -138,6 +139,8 @@ class ExtractiveAnswerer:
         if not spans:
             return _withhold(analysis, evidence, (*notes, UNLIKELY_NOTE))
         signals = read_signals(analysis, evidence, reading, spans, missing)
+        if not signals[0].coverage:  # no word of the question is in the passages
+            return _withhold(analysis, evidence, (*notes, UNLIKELY_NOTE))
         probabilities = [self._confidence.probability(one) for one in signals]
         ranked = sorted(zip(probabilities, spans, strict=False), key=lambda pair: -pair[0])
         probability, span = ranked[0]

@@ -7,7 +7,7 @@ prints the table, one row for each.
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from clew.answering.ages import COMPUTED_AGE_NOTE, describe_age, questions_of_dates
+from clew.answering.computed_dates import COMPUTED_NOTE, questions_of_dates
 from clew.answering.question_analysis import QuestionAnalysis
 from clew.answering.sentence_selection import Sentence
 from clew.answering.verdicts import (
@@ -50,20 +50,20 @@ class Rule:
     decide: Callable[[QuestionAnalysis], Verdict | None]
 
 
-def compute_age(question: str, ask: Callable[[str], PartialAnswer]) -> Verdict | None:
-    """Return the age at death that a question asks for, from the dates that `ask` finds; None where one is missing.
+def compute_from_dates(question: str, ask: Callable[[str], PartialAnswer]) -> Verdict | None:
+    """Return the age, the years, or "yes" or "no" that two dates decide which `ask` finds; None where one is missing.
 
     It is sure where both dates are.
     """
     questions = questions_of_dates(question)
     if questions is None:
         return None
-    birth, death = map(ask, questions)
-    text = describe_age(birth.text, death.text) if birth.text and death.text else ""
+    first, second = ask(questions.first), ask(questions.second)
+    text = questions.compute(first.text, second.text) if first.text and second.text else ""
     if not text:
         return None
-    sentences = (*birth.sentences, *death.sentences)
-    return Verdict(text, sentences, (Scored(text, 0.0),), COMPUTED_AGE_NOTE, birth.is_sure and death.is_sure)
+    sentences = (*first.sentences, *second.sentences)
+    return Verdict(text, sentences, (Scored(text, 0.0),), COMPUTED_NOTE, first.is_sure and second.is_sure)
 
 
 def _decide_dates(analysis: QuestionAnalysis) -> Verdict | None:

@@ -103,18 +103,19 @@ def reader(
 ) -> None:
     """Train the reader of clew ask on questions of your own, with their answers."""
     from clew.training.checkpoint import single_process
-    from clew.training.data.corpora import IndexedQuestions
-    from clew.training.recipes.reader import QuestionFile, ReaderData, train_reader
+    from clew.training.recipes.reader import QuestionFile, ReaderData, SearchedQuestions, train_reader
 
     given = [file for file in files if "passages" in next(read_records(file)).fields]
     others = [file for file in files if file not in given]
-    if index is None and (others or out is None):
-        fault = f"{others[0]} has no passages" if others else "there is neither --index nor --out"
-        raise InputError(f"{fault}: give --index, the index that is asked and keeps the weights")
-    folder = out or open_index(str(index)).context.own_weights_folder("reader")
-    searched = [IndexedQuestions(Path(str(index)), file) for file in others]
-    data = ReaderData([QuestionFile(file) for file in given], searched)
     with progress_on_stderr() as progress:
+        opened = None if index is None else open_index(index, progress)
+        folder = out or (opened.context.own_weights_folder("reader") if opened else None)
+        if folder is None or (others and opened is None):
+            fault = f"{others[0]} has no passages" if others else "there is neither --index nor --out"
+            raise InputError(f"{fault}: give --index, the index that is asked and keeps the weights")
+        name = str(index).rstrip("/").rpartition("/")[2]
+        searched = [SearchedQuestions(file, opened, name) for file in others] if opened else []
+        data = ReaderData([QuestionFile(file) for file in given], searched)
         result = train_reader(data, start or READER_FOLDER, folder, recipe, progress, single_process(device or "auto"))
     for name, value in result.figures.items():
         print(f"{name}: {result.initial_figures[name]:.1f} before, {value:.1f} after")

@@ -138,6 +138,10 @@ class ReaderRecipe(CheckedRecord):
     combined: Annotated[
         int, Field(ge=0, description="Questions an epoch that are made of two questions joined by a name.")
     ] = 0
+    recurring: Annotated[
+        int,
+        Field(ge=0, description="Questions an epoch that are made of names that stand in two texts, without labels."),
+    ] = 0
     dtype: Annotated[StepType, Field(description="Numbers that steps multiply in: float32 or bfloat16.")] = "bfloat16"
     loop: Recipe = field(default_factory=lambda: Recipe(epochs=3, rate=1.5e-4, decay=0.01, warmup=200, average=0.998))
 

@@ -17,6 +17,7 @@ from clew.training.data.reader_examples import (
     draw_window,
     find_places,
     read_examples,
+    recurring_questions,
 )
 
 SHIP = ReaderText("Fram", "Fram was built by Colin Archer. Archer, Colin: a builder. COLIN  ARCHER lived in Larvik.")
@@ -80,6 +81,19 @@ def test_two_questions_are_joined_by_a_name() -> None:
     assert made.question == "Where was the one who built Fram born?"
     assert made.answers == ("Larvik",)
     assert made.gold == (ARCHER, SHIP)
+
+
+def test_a_name_that_two_texts_have_is_a_question_without_labels() -> None:
+    first = ReaderText(
+        "Larvik", "The shipyard at Larvik that launched polar vessels was owned by Colin Archer in those years."
+    )
+    second = ReaderText("Vessels", "Polar vessels were launched at a shipyard of Colin Archer.")
+    far = ReaderText("Sailing", "A sailing club is named after Colin Archer.")
+    made = recurring_questions([first, second, far, *OTHERS], seed=0)
+    found = {(one.question, one.answers, one.gold) for one in made}
+    question = "The shipyard at Larvik that launched polar vessels was owned by what in those years."
+    assert (question, ("Colin Archer",), (second,)) in found
+    assert all(one.gold[0] is not far for one in made)  # the words it shares are too few
 
 
 def test_an_unanswerable_question_is_seen_with_its_own_text(maker: WindowMaker) -> None:

@@ -8,7 +8,9 @@ import torch
 
 import clew
 from clew.nn.span_reader import read_body
-from clew.training.recipes.reader import average_with
+from clew.training.hyperparameters import ReaderRecipe, Recipe
+from clew.training.recipes.reader import QuestionFile, ReaderData, average_with, train_reader
+from clew.types import ignore_progress
 from tests.faults.commands import run_clew
 from tests.models.tiny_bert import write_tiny_bert
 
@@ -45,6 +47,24 @@ def test_a_reader_is_trained_and_trained_further(tmp_path: Path, bert: Path) -> 
     again = ("train", "reader", questions, "--out", tmp_path / "two", "--start", tmp_path / "one", "--epochs", "1")
     assert run_clew(*again, *rate).code == 0
     assert not list(tmp_path.glob("*.run"))
+
+
+def test_a_run_that_was_stopped_goes_on_and_ends_with_the_same_weights(tmp_path: Path, bert: Path) -> None:
+    data = ReaderData([QuestionFile(write_questions(tmp_path / "questions.jsonl"))])
+    recipe = ReaderRecipe(batch=8, loop=Recipe(epochs=3, rate=0.01))
+
+    def stop_in_second(stage: str, done: int, total: int) -> None:
+        if stage == "epoch 2 of 3" and done == total:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        train_reader(data, bert, tmp_path / "stopped", recipe, stop_in_second)
+    stages = []
+    train_reader(data, bert, tmp_path / "stopped", recipe, lambda stage, *_: stages.append(stage))
+    train_reader(data, bert, tmp_path / "whole", recipe, ignore_progress)
+    assert "epoch 1 of 3" not in stages
+    stopped, whole = ((tmp_path / name / "model.onnx").read_bytes() for name in ("stopped", "whole"))
+    assert stopped == whole
 
 
 @pytest.mark.parametrize("is_better", [True, False])

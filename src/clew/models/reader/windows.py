@@ -31,6 +31,7 @@ _MARKS = re.compile(
     r"|(?<![\w*_])[*_]{1,3}(?=\w)|(?<=[\w.,;!?)])[*_]{1,3}(?![\w*_])"
 )
 _MAX_GAP = 2  # characters between the tokens of a stretch
+_LATER_TEXT, _MAX_LATER = 0.05, 20  # what a text loses for each one before it, of so many
 _FIRST_SENTENCE = 1.5  # what the first sentence of a text counts, in words that half the sentences have not
 
 
@@ -186,7 +187,7 @@ def _select(
     for sentence in sentences:
         known = {*sentence.ids, *titles[sentence.text]}
         sentence.score = sum(weight for token, weight in rarity.items() if token in known)
-        sentence.score += _FIRST_SENTENCE * sentence.is_first - 0.05 * sentence.text
+        sentence.score += _FIRST_SENTENCE * sentence.is_first - _LATER_TEXT * min(sentence.text, _MAX_LATER)
     order = sorted(range(len(sentences)), key=lambda at: (not sentences[at].is_preferred, -sentences[at].score, at))
     chosen: set[int] = set()
     begun: set[int] = set()

@@ -1,4 +1,4 @@
-"""Questions with the texts that a reader sees: read from files, found in an index, and made of two questions.
+"""Questions with the texts that a reader sees: read from files, found in an index, and made of texts or two questions.
 
 A file has one JSON object a line: {id, question, answers, passages: [{title, text}], gold: [positions], starts?,
 answerable?}. Passages outside `gold` are shown beside it, and others that share words with the question; where
@@ -7,6 +7,7 @@ answerable?}. Passages outside `gold` are shown beside it, and others that share
 
 import random
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -22,7 +23,9 @@ from clew.models.reader.decoding import MAX_SPAN_TOKENS
 from clew.models.reader.windows import ReaderText, Window, WindowMaker, evidence_texts
 from clew.models.validation import require_unicode
 from clew.text.bm25 import BM25Index
+from clew.text.mentions import find_mentions
 from clew.text.normalization import fold, token_keys
+from clew.text.sentences import sentence_spans
 from clew.types import Progress
 
 FOUND = 10
@@ -32,7 +35,11 @@ SHOWN = 5
 _NEAR = 16  # texts that share words with a question, of which those beside the gold ones are drawn
 _WITHOUT_GOLD = 0.12  # share of the windows from which the gold texts are taken
 _FEWER_GOLD = 0.08  # share of the windows of several gold texts from which one that lacks the answer is taken
-_BESIDE_ONE = (0, 0, 0, 1, 1, 2, 4)  # texts beside a single gold one
+_BESIDE_ONE = (0, 0, 0, 0, 0, 1, 2)  # texts beside a single gold one; windows of one text take a third of the time
+_SENTENCES_OF_TEXT = 3  # that may become questions
+_MOST_TEXTS = 20  # texts that a recurring span may stand in
+_FEWEST_SHARED = 3  # rare words that a sentence shares with the text that answers it
+_WORDS_OF_QUESTION = (6, 40)  # fewest and most words of a sentence that becomes a question
 _HASHES = 1 << 32
 
 
@@ -142,6 +149,46 @@ def found_examples(index: Index, questions: Path, progress: Progress) -> list[Re
         if (example := _make_example(question.text, question.answers, gold, others)) is not None:
             examples.append(example)
     return examples
+
+
+def recurring_questions(texts: Sequence[ReaderText], seed: int) -> list[ReadingExample]:
+    """Return questions that need no labels: sentences with "what" for a name or number that another text has as well.
+
+    The answer is the name; the text that answers is the one with it that shares most rare words with the sentence.
+
+    Source: Ram et al. 2021, Few-shot question answering by pretraining span selection (Splinter), recurring spans.
+    Differs from the source: the two places stand in two texts, and the sentence is the question.
+    """
+    chooser = random.Random(seed)
+    keys = [frozenset(token_keys(text.text)) for text in texts]
+    counts = Counter(key for own in keys for key in own)
+    rare = {key for key, count in counts.items() if count <= max(_MOST_TEXTS, len(texts) // 100)}
+    holders: dict[str, list[int]] = {}
+    for at, text in enumerate(texts):
+        for name in {one.name for one in find_mentions(text.text, 0, len(text.text))}:
+            holders.setdefault(name, []).append(at)
+    made = []
+    for at, text in enumerate(texts):
+        spans = sentence_spans(text.text)
+        for start, end in chooser.sample(spans, min(len(spans), _SENTENCES_OF_TEXT)):
+            mentions = [
+                one
+                for one in find_mentions(text.text, start, end)
+                if 1 < len(holders.get(one.name, ())) <= _MOST_TEXTS and one.name not in text.title
+            ]
+            if not mentions:
+                continue
+            chosen = chooser.choice(mentions)
+            question = f"{text.text[start : chosen.start]}what{text.text[chosen.end : end]}"
+            words = (set(token_keys(f"{text.title} {question}")) & rare) - set(token_keys(chosen.name))
+            shared, nearest = max((len(words & keys[other]), -other) for other in holders[chosen.name] if other != at)
+            fewest, most = _WORDS_OF_QUESTION
+            if shared >= _FEWEST_SHARED and fewest <= len(question.split()) <= most:
+                gold = texts[-nearest]
+                question = question if text.title in question else f"{text.title}: {question}"
+                if example := _make_example(question, (chosen.name,), (gold,), ()):
+                    made.append(example)
+    return made
 
 
 _FORMS = (

@@ -23,13 +23,12 @@ from clew.answering.confidence import Confidence, Signals
 from clew.datasets.questions import load_questions, read_records
 from clew.errors import InputError
 from clew.index import Index
-from clew.index import open as open_index
 from clew.models.reader.reader import MANIFEST_FILE, MODEL_FILE, TOKENIZER_FILE, Reader, read_manifest
 from clew.models.reader.windows import ReaderText, WindowMaker, evidence_texts
 from clew.nn.span_reader import SpanReader, read_body
 from clew.store.atomic import atomic_folder, discard
 from clew.training.checkpoint import ProcessGroup
-from clew.training.data.corpora import IndexedQuestions, check_out_folder
+from clew.training.data.corpora import check_out_folder
 from clew.training.data.reader_examples import (
     FOUND,
     SHOWN,
@@ -40,6 +39,7 @@ from clew.training.data.reader_examples import (
     is_held_out,
     is_held_out_of_index,
     read_examples,
+    recurring_questions,
 )
 from clew.training.fitting.answer_confidence import CalibrationCase, confidence_to_dict, fit_confidence, remove_gold
 from clew.training.hyperparameters import ReaderRecipe, TrainingResult
@@ -61,20 +61,30 @@ class QuestionFile:
 
 
 @dataclass(frozen=True, slots=True)
+class SearchedQuestions:
+    """A file of questions, the index that is searched for them, and its name in figures."""
+
+    file: Path
+    index: Index
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
 class ReaderData:
     """Questions that a reader learns from, and those that it is measured on.
 
     Attributes:
         files: Questions with their texts.
         indexed: Questions that an index is searched for.
-        further: Files of {title, text}, from which texts that do not answer are drawn as well.
+        further: Files of {title, text}, from which texts that do not answer are drawn as well, and of which questions
+            without labels are made.
         validation: Questions that an index is searched for, and that are not learned.
     """
 
     files: Sequence[QuestionFile] = ()
-    indexed: Sequence[IndexedQuestions] = ()
+    indexed: Sequence[SearchedQuestions] = ()
     further: Sequence[Path] = ()
-    validation: Sequence[IndexedQuestions] = ()
+    validation: Sequence[SearchedQuestions] = ()
 
 
 def train_reader(
@@ -96,15 +106,16 @@ def train_reader(
     started = time.perf_counter()
     check_out_folder(out)
     maker = WindowMaker(open_tokenizer(start))
-    sources, held_out = _read_sources(data, recipe, progress)
-    measured = {place.index.name: _ask_texts(place, progress) for place in data.validation}
-    measured |= {f"{one.index.name}, held out": _ask_texts(one, progress, held_out=True) for one in data.indexed}
+    further = [ReaderText(r.text("title"), r.text("text")) for path in data.further for r in read_records(path)]
+    sources, held_out = _read_sources(data, further, recipe, progress)
+    measured = {place.name: _ask_texts(place, progress) for place in data.validation}
+    measured |= {f"{one.name}, held out": _ask_texts(one, progress, held_out=True) for one in data.indexed}
     measured = {name: questions for name, questions in measured.items() if questions}
     some = held_out[:: max(1, len(held_out) // _MEASURED)]
     if some:
         measured["held out"] = [MeasuredQuestion(one.question, one.answers, one.gold) for one in some]
-    further = [ReaderText(r.text("title"), r.text("text")) for path in data.further for r in read_records(path)]
     distractors = Distractors((one for source in sources for one in source.examples), further)
+    torch.manual_seed(recipe.loop.seed)  # of the heads, where a BERT model has none
     model, config = open_weights(start)
     run = out.parent / f"{out.name}.run"
     objective = Reading(sources, distractors, maker, measured, recipe.batch)
@@ -143,7 +154,7 @@ def average_with(
 
 
 def _read_sources(
-    data: ReaderData, recipe: ReaderRecipe, progress: Progress
+    data: ReaderData, further: Sequence[ReaderText], recipe: ReaderRecipe, progress: Progress
 ) -> tuple[list[Source], list[ReadingExample]]:
     """Return what is learned from, and the held-out questions whose places of answers are known."""
     sources: list[Source] = []
@@ -156,8 +167,11 @@ def _read_sources(
     if recipe.combined:
         singles = [one for source in sources for one in source.examples]
         sources.append(Source(combine_questions(singles, recipe.loop.seed), recipe.combined))
+    if recipe.recurring:
+        made = [one for one in recurring_questions(further, recipe.loop.seed) if not is_held_out(one)]
+        sources.append(Source(made, recipe.recurring))
     for place in data.indexed:
-        examples = found_examples(open_index(place.index), place.question_file(), progress)
+        examples = found_examples(place.index, place.file, progress)
         examples = [one for one in examples if not is_held_out_of_index(one.question)]
         sources.append(Source(examples, len(examples)))
     sources = [source for source in sources if source.examples]
@@ -166,14 +180,14 @@ def _read_sources(
     return sources, held_out
 
 
-def _ask_texts(place: IndexedQuestions, progress: Progress, *, held_out: bool = False) -> list[MeasuredQuestion]:
+def _ask_texts(place: SearchedQuestions, progress: Progress, *, held_out: bool = False) -> list[MeasuredQuestion]:
     """Return the questions of a file, or the held-out ones alone, with the passages that `clew ask` reads."""
-    index = open_index(place.index)
-    questions = [one for one in load_questions(place.question_file()) if one.answers]
+    index = place.index
+    questions = [one for one in load_questions(place.file) if one.answers]
     questions = [one for one in questions if not held_out or is_held_out_of_index(one.text)]
     measured = []
     for number, one in enumerate(questions):
-        progress(f"searching {place.index.name}", number, len(questions))
+        progress(f"searching {place.name}", number, len(questions))
         texts = evidence_texts(index.search(one.text, SHOWN))
         measured.append(MeasuredQuestion(one.text, tuple(one.answers), tuple(texts)))
     return measured
@@ -182,11 +196,11 @@ def _ask_texts(place: IndexedQuestions, progress: Progress, *, held_out: bool = 
 def _calibration(data: ReaderData, progress: Progress) -> Iterator[CalibrationCase]:
     """Yield the questions of the validation and the held-out ones of indexes, some also without gold passages."""
     for place, is_validation in [*((p, True) for p in data.validation), *((p, False) for p in data.indexed)]:
-        index = open_index(place.index)
-        questions = [one for one in load_questions(place.question_file()) if one.answers]
+        index = place.index
+        questions = [one for one in load_questions(place.file) if one.answers]
         kept = [one for one in questions if is_validation or is_held_out_of_index(one.text)]
         for number, question in enumerate(kept):
-            progress(f"calibrating on {place.index.name}", number, len(kept))
+            progress(f"calibrating on {place.name}", number, len(kept))
             yield from _ask_with_and_without(index, question, without=number % _WITHOUT_GOLD_EVERY == 0)
 
 
