@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from datetime import date
 
 COMPUTED_NOTE = "the answer is computed from the dates in the quoted sentences"
+# Verbs that stand without an object: of others no pattern tells where the subject of the question ends.
+_ALONE = "die|arrive|leave|begin|start|end|open|close|retire|resign|return|marry|sink|happen|occur"
 _FORMS = tuple(
     (re.compile(rf"\A{pattern}\Z", re.IGNORECASE), first, second, kind)
     for pattern, first, second, kind in (
@@ -36,7 +38,7 @@ _FORMS = tuple(
             "When was {one}?", "When was {other}?", "years",
         ),
         (
-            r"(?P<verb>did) (?P<one>.+?) (?P<does>\w+) before (?P<other>.+?)(?: did)?",
+            rf"(?P<verb>did) (?P<one>.+?) (?P<does>{_ALONE}) before (?P<other>.+?)(?: did)?",
             "When {verb} {one} {does}?", "When {verb} {other} {does}?", "before",
         ),
         (

@@ -51,9 +51,9 @@ class Rule:
 
 
 def compute_from_dates(question: str, ask: Callable[[str], PartialAnswer]) -> Verdict | None:
-    """Return the age, the years, or "yes" or "no" that two dates decide which `ask` finds; None where one is missing.
+    """Return what the two dates of a question decide: an age, years, "yes" or "no"; None where a date is missing.
 
-    It is sure where both dates are.
+    `ask` finds the dates. The verdict is sure where both are.
     """
     questions = questions_of_dates(question)
     if questions is None:

@@ -43,6 +43,12 @@ def test_what_does_not_fit_is_left_out_by_sentences(tokenizer: Tokenizer) -> Non
     assert any(stretch.startswith("It rained for days.") for stretch in read)  # each text begins
 
 
+def test_a_text_far_down_is_read_where_its_words_fit(tokenizer: Tokenizer) -> None:
+    texts = [ReaderText("", f"It rained in the year {number}.") for number in range(800)]
+    texts[790] = ReaderText("", "Larvik has a harbour.")
+    assert 790 in WindowMaker(tokenizer).make("Where is Larvik?", texts).text
+
+
 def test_preferred_sentences_come_first(tokenizer: Tokenizer) -> None:
     start = SHIP.text.index("She sailed")
     preferred = ReaderText(SHIP.title, SHIP.text, ((start, len(SHIP.text)),))

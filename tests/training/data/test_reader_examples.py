@@ -93,7 +93,7 @@ def test_a_name_that_two_texts_have_is_a_question_without_labels() -> None:
     found = {(one.question, one.answers, one.gold) for one in made}
     question = "The shipyard at Larvik that launched polar vessels was owned by what in those years."
     assert (question, ("Colin Archer",), (second,)) in found
-    assert all(one.gold[0] is not far for one in made)  # the words it shares are too few
+    assert not any("sailing" in one.question for one in made)  # the words it shares are too few
 
 
 def test_an_unanswerable_question_is_seen_with_its_own_text(maker: WindowMaker) -> None:

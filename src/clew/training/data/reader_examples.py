@@ -183,7 +183,8 @@ def recurring_questions(texts: Sequence[ReaderText], seed: int) -> list[ReadingE
             words = (set(token_keys(f"{text.title} {question}")) & rare) - set(token_keys(chosen.name))
             shared, nearest = max((len(words & keys[other]), -other) for other in holders[chosen.name] if other != at)
             fewest, most = _WORDS_OF_QUESTION
-            if shared >= _FEWEST_SHARED and fewest <= len(question.split()) <= most:
+            is_open = chosen.name not in question  # the sentence does not have the name once more
+            if is_open and shared >= _FEWEST_SHARED and fewest <= len(question.split()) <= most:
                 gold = texts[-nearest]
                 question = question if text.title in question else f"{text.title}: {question}"
                 if example := _make_example(question, (chosen.name,), (gold,), ()):
