@@ -36,6 +36,7 @@ def test_an_array_is_what_numpy_reads(tmp_path: Path, dtype: str, shape: tuple[i
 def test_a_mapping_holds_no_descriptor_and_ends_with_its_last_array(tmp_path: Path) -> None:
     file = tmp_path / "a.npy"
     np.save(file, np.arange(100_000))
+    gc.collect()  # of what earlier tests have left open
     before = count_descriptors()
     array = map_array(file)
     part = array[10:20]

@@ -221,11 +221,13 @@ def _sentences_behind(span: ReadSpan, analysis: QuestionAnalysis, evidence: Evid
 
 
 def _describe_window(reading: Reading, span: ReadSpan, evidence: Evidence) -> str:
-    """Return which passages were read together, how much of them, and which one the answer is of."""
+    """Return which passages were read together, how much of them, which once more, and which one the answer is of."""
     passages = [scored.item for scored in evidence.passages[:READ_PASSAGES]]
     read = sum(end - start for _, start, end in reading.shown)
     share = round(100 * read / max(1, sum(len(passage.text.strip()) for passage in passages)))
     note = f"read together: {format_count(len(passages), 'passage')}, {min(share, 100)}% of their text"
+    if len(passages) > FIRST_PASSAGES:
+        note += f", then the first {FIRST_PASSAGES} by themselves"
     if not span.is_text:
         return note
     title = passages[span.source].title

@@ -65,10 +65,6 @@ _OPTION_PATTERNS = tuple(
 EARLIER = re.compile(r"\b(?:first|earlier|earliest|older|oldest|before)\b", re.I)
 DENIAL = re.compile(r"\b(?:not|never|no|nor|neither|cannot|different|differ|unlike)\b|n['’]t\b", re.I)
 """A word after which the sentences that speak for a statement speak against it."""
-# Similarity of question and sentence does not decide these comparisons.
-QUANTITY_COMPARISON = re.compile(
-    r"\b(?:more|most|less|fewer|higher|taller|larger|bigger|smaller|longer|shorter|further|closer|best|better)\b", re.I
-)
 _YEAR = re.compile(r"(?<![\d,.$£€])(?:1\d{3}|20\d{2})(?![\d%]|,\d)")
 _UNITS = "one|two|three|four|five|six|seven|eight|nine"
 _NUMBER = re.compile(

@@ -11,7 +11,6 @@ from clew.answering.computed_dates import COMPUTED_NOTE, questions_of_dates
 from clew.answering.question_analysis import QuestionAnalysis
 from clew.answering.sentence_selection import Sentence
 from clew.answering.verdicts import (
-    compares_dates,
     dates_are_of_event,
     decide_option,
     decide_yes_or_no,
@@ -68,23 +67,13 @@ def compute_from_dates(question: str, ask: Callable[[str], PartialAnswer]) -> Ve
 
 def _decide_dates(analysis: QuestionAnalysis) -> Verdict | None:
     """Compare the dates of two entities: which was born first, which film is older."""
-    return _decide_option(analysis) if compares_dates(analysis.question) else None
-
-
-def _decide_description(analysis: QuestionAnalysis) -> Verdict | None:
-    """Take of two entities the one whose passage has more words of the question."""
-    return None if compares_dates(analysis.question) else _decide_option(analysis)
-
-
-def _decide_option(analysis: QuestionAnalysis) -> Verdict | None:
     options = decide_option(analysis.question, analysis.sentences)
     if not options:
         return None
     basis = [option.sentences[0] for option in options]  # of each side what is compared, then the names
     basis += [sentence for option in options for sentence in option.sentences[1:]]
     scored = tuple(Scored(option.name, option.score) for option in options)
-    is_sure = compares_dates(analysis.question) and dates_are_of_event(analysis.question, options)
-    return Verdict(options[0].name, basis, scored, COMPARISON_NOTE, is_sure)
+    return Verdict(options[0].name, basis, scored, COMPARISON_NOTE, dates_are_of_event(analysis.question, options))
 
 
 def _decide_yes_or_no(analysis: QuestionAnalysis) -> Verdict | None:
@@ -102,7 +91,6 @@ def _decide_yes_or_no(analysis: QuestionAnalysis) -> Verdict | None:
 
 RULES = (
     Rule("two dates compared", _decide_dates),
-    Rule("two descriptions compared", _decide_description),
     Rule("two entities share something", _decide_yes_or_no),
 )
 """The rules in their order: the first that decides gives the answer."""

@@ -25,14 +25,13 @@ from clew.answering.question_types import (
     DENIAL,
     EARLIER,
     NAME_NOUNS,
-    QUANTITY_COMPARISON,
     find_content_stems,
     find_nationality,
     find_years,
     is_person_noun,
 )
 from clew.answering.sentence_selection import DOUBT, Sentence
-from clew.text.normalization import name_key, strip_parentheses, token_keys, tokens
+from clew.text.normalization import STOP_WORDS, Token, name_key, strip_parentheses, token_keys, tokens
 
 _COMMA = re.compile(r"\s*,\s*(?:the\s+)?", re.IGNORECASE)
 _OR = re.compile(r"[\s,]*\bor\b\s*(?:\w+\s+){0,3}", re.IGNORECASE)
@@ -86,7 +85,7 @@ def find_compared(question: str, sentences: Sequence[Sentence]) -> list[Compared
         for key in dict.fromkeys((name_key(title), own[0].title_key)):
             parts = key.split(" ")
             at = next((i for i in range(len(keys)) if keys[i : i + len(parts)] == parts), None)
-            if at is not None:
+            if at is not None and not _continues_name(question, words, at):
                 found.append((words[at].start, words[at + len(parts) - 1].end, own))
                 break
     found.sort(key=lambda item: (item[0] - item[1], item[0]))
@@ -100,6 +99,15 @@ def find_compared(question: str, sentences: Sequence[Sentence]) -> list[Compared
         about = _follow_role(roles, own, titles) if roles else own
         entities.append(ComparedEntity(question[start:end], start, end, own, about))
     return entities
+
+
+def _continues_name(question: str, words: Sequence[Token], at: int) -> bool:
+    """Return whether a name goes on at a word: at "William" of John William Henry II."""
+    if at < 2:  # the first word of a question is written large anyway
+        return False
+    before = words[at - 1]
+    is_name = question[before.start].isupper() and before.key not in STOP_WORDS
+    return is_name and question[before.end : words[at].start] == " "
 
 
 def _follow_role(
@@ -238,10 +246,8 @@ def decide_option(question: str, sentences: Sequence[Sentence]) -> list[Candidat
     """
     entities = find_compared(question, sentences)
     options, later = _find_options(question, entities), _LATER.search(question) is not None
-    if not options or DENIAL.search(question) or _AT_DEATH.search(question):
+    if not options or not compares_dates(question) or DENIAL.search(question) or _AT_DEATH.search(question):
         return []
-    if not compares_dates(question):
-        return [] if QUANTITY_COMPARISON.search(question) else _rank_by_description(question, options)
     if _names_role(question) and all(one.about is one.own for one in options) and _is_work(options):
         return []
     dated: list[tuple[Sentence, int] | None]
@@ -271,18 +277,6 @@ def _make_candidate(entity: ComparedEntity, score: float, decisive: Sentence) ->
 def compares_dates(question: str) -> bool:
     """Whether "A or B" asks which is the earlier or the later one, or which lived longer."""
     return bool(_LATER.search(question) or EARLIER.search(question) or _LIFESPAN.search(question))
-
-
-def _rank_by_description(question: str, options: Sequence[ComparedEntity]) -> list[Candidate]:
-    """Return the options by the share of the predicate that their passages have; [] for a tie."""
-    predicate = _predicate(question, options)
-    candidates = []
-    for entity in options:
-        best = max(entity.own, key=lambda s: len(predicate & s.stem_set))
-        score = len(predicate & {word for s in entity.own for word in s.stem_set}) / max(1, len(predicate))
-        candidates.append(_make_candidate(entity, float(score), best))
-    candidates.sort(key=lambda candidate: -candidate.score)
-    return [] if candidates[0].score == candidates[1].score else candidates
 
 
 def _is_work(options: Sequence[ComparedEntity]) -> bool:

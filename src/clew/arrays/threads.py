@@ -3,7 +3,9 @@
 import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import TypeVar
+from contextlib import AbstractContextManager
+from functools import cache
+from typing import Any, TypeVar
 
 ResultT = TypeVar("ResultT")
 
@@ -29,3 +31,21 @@ def map_in_threads(work: Callable[[int], ResultT], count: int, most: int | None 
         return [work(number) for number in range(count)]
     with ThreadPoolExecutor(threads, thread_name_prefix="clew-map") as pool:
         return list(pool.map(work, range(count)))
+
+
+def one_blas_thread() -> AbstractContextManager[object]:
+    """Let numpy multiply matrices in one thread inside, in the whole process; afterwards in as many as before.
+
+    Those of a question are small. Threads that multiplied them wait for more by spinning, and on two cores the encoder
+    and the reader, which have threads of their own, take twice as long beside them. Of the threads of a process, the
+    one that calls this first decides; in others it does nothing. Commands set OPENBLAS_NUM_THREADS instead.
+    """
+    limit: AbstractContextManager[object] = _open_controller().limit(limits=1, user_api="blas")
+    return limit
+
+
+@cache
+def _open_controller() -> Any:
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController()  # looks through the loaded libraries: milliseconds

@@ -9,6 +9,7 @@ from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, TypeVar
 
+from clew.arrays.threads import one_blas_thread
 from clew.errors import InputError
 from clew.index.async_calls import as_change, as_question
 from clew.index.contents import ReadableIndex
@@ -135,12 +136,15 @@ class Index(CorrectableIndex, ReadableIndex):
             evidence = self.search(question, k, chosen := self.resolve_retriever(), where, paths, topics)
             return replace(evidence, notes=(*evidence.notes, *describe_default(str(chosen))))
         opened = self.retriever(retriever, paths)
-        if not topics:
-            return self.finish(opened.retrieve([question], k, where)[0], where)
-        if not isinstance(opened, TopicRetriever):
-            able = ", ".join(names_that_find_paths())
-            raise InputError(f"topics are for the retrievers {able}, not {_describe_retriever(retriever)}")
-        return self.finish(opened.retrieve_about([question], [topics], k, where)[0], where)
+        with one_blas_thread():
+            if not topics:
+                found = opened.retrieve([question], k, where)
+            elif isinstance(opened, TopicRetriever):
+                found = opened.retrieve_about([question], [topics], k, where)
+            else:
+                able = ", ".join(names_that_find_paths())
+                raise InputError(f"topics are for the retrievers {able}, not {_describe_retriever(retriever)}")
+        return self.finish(found[0], where)
 
     @as_question
     def aretrieve(

@@ -1,0 +1,38 @@
+"""The limit on numpy's threads: one inside, and as many as before afterwards."""
+
+from collections.abc import Iterator
+
+import pytest
+from threadpoolctl import ThreadpoolController, threadpool_limits
+
+from clew.index import Index
+
+
+def blas_threads() -> set[int]:
+    return {one["num_threads"] for one in ThreadpoolController().info() if one["user_api"] == "blas"}
+
+
+@pytest.fixture
+def two_threads() -> Iterator[None]:
+    with threadpool_limits(2, "blas"):
+        if blas_threads() != {2}:
+            pytest.skip("threadpoolctl does not know the library that numpy multiplies with")
+        yield
+
+
+@pytest.mark.usefixtures("two_threads")
+def test_a_search_multiplies_in_one_thread_and_leaves_them_as_they_were(
+    small: Index, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen = []
+    kind = type(small.retriever("bm25"))
+    retrieve = kind.retrieve  # type: ignore[attr-defined]
+
+    def watch(*args: object) -> object:
+        seen.append(blas_threads())
+        return retrieve(*args)
+
+    monkeypatch.setattr(kind, "retrieve", watch)
+    small.search("Who founded the school?", retriever="bm25")
+    assert seen == [{1}]
+    assert blas_threads() == {2}
