@@ -57,14 +57,16 @@ class CountingAgent:
         return [replace(evidence, steps=(step,), usage=Usage(calls=self._calls)) for evidence in found]
 
 
-def test_the_answer_of_an_agent_is_searched_for_once(polar: Index) -> None:
+def test_the_answer_of_an_agent_is_searched_for_once(polar: Index, tmp_path: Path) -> None:
+    few = tmp_path / "questions.jsonl"
+    few.write_text("".join(QUESTIONS.read_text(encoding="utf-8").splitlines(keepends=True)[:9]), encoding="utf-8")
     agent = CountingAgent(polar, calls=1)
     report = evaluate_retrievers(
-        polar, QUESTIONS, {"agent": agent}, (2,), None, None, ignore_progress, {"agent": ExtractiveAnswerer()}
+        polar, few, {"agent": agent}, (2,), None, None, ignore_progress, {"agent": ExtractiveAnswerer()}
     )
     assert set(agent.asked.values()) == {1}
     plain = evaluate_retrievers(
-        polar, QUESTIONS, {"bm25": "bm25"}, (2,), None, None, ignore_progress, {"bm25": ExtractiveAnswerer()}
+        polar, few, {"bm25": "bm25"}, (2,), None, None, ignore_progress, {"bm25": ExtractiveAnswerer()}
     )
     measures = ("em", "f1", "abstained")
     assert [report.retrievers["agent"].costs[m] for m in measures] == [
