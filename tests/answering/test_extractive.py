@@ -31,7 +31,7 @@ from clew.answering.rules import COMPARISON_NOTE
 from clew.errors import InputError
 from clew.models.reader.decoding import ReadSpan
 from clew.models.reader.reader import Reading
-from clew.models.reader.windows import ReaderText
+from clew.models.reader.windows import ReaderText, strip_marks
 from clew.types import Answer, Citation, Evidence, Mention, Passage, Path, Scored, SentenceChain
 
 SHIP = "The Polar Fox is a wooden ship built in 1911 in Tromso. Its captain was Ragna Holm. It carried 14 sailors."
@@ -200,9 +200,9 @@ def test_nothing_is_invented(question: str, texts: list[tuple[str, str]], shift:
         passage = by_id[citation.passage_id]
         assert passage.text[citation.start - passage.start : citation.end - passage.start] == citation.quote != ""
     assert len(set(answer.citations)) == len(answer.citations) <= 4
-    assert answer.text in ("", "yes", "no") or any(answer.text in p.text for p in source)
-    own = {candidate.item for candidate in answer.candidates} - {"yes", "no"}
-    assert all(any(item in p.text for p in source) for item in own)
+    read = [" ".join(strip_marks(p.text).split()) for p in source]  # an answer over a line's end has a space there
+    own = {answer.text, *(candidate.item for candidate in answer.candidates)} - {"", "yes", "no"}
+    assert all(any(item in text for text in read) for item in own)
     assert len({candidate.item for candidate in answer.candidates}) == len(answer.candidates)
     assert answer.notes[0] == NO_MODEL_NOTE
     assert answer.text or answer.weak
