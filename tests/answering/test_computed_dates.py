@@ -46,6 +46,11 @@ def test_dates_that_are_none_give_no_exact_age() -> None:
             "48",
         ),
         (
+            "How old did Anna Berg become?",
+            {"When was Anna Berg born?": "15 February 1874", "When did Anna Berg die?": "1922"},
+            "47 or 48",
+        ),
+        (
             "How old was Anna Berg when her brother left Bergen?",
             {"When was Anna Berg born?": "1 May 1874", "When was it that her brother left Bergen?": "May 2, 1890"},
             "16",

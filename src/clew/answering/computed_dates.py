@@ -20,7 +20,10 @@ _FORMS = tuple(
             r"how old (?:was|were) (?P<who>.+?) when (?:he|she|they) died",
             "When was {who} born?", "When did {who} die?", "age",
         ),
-        (r"at (?:what|which) age did (?P<who>.+?) die", "When was {who} born?", "When did {who} die?", "age"),
+        (
+            r"(?:at (?:what|which) age|how old) did (?P<who>.+?) (?:die|become|get)",
+            "When was {who} born?", "When did {who} die?", "age",
+        ),
         (
             r"how old (?:was|were) (?P<who>.+?) when (?P<other>(?!(?:he|she|they) )\S+ .+)",
             "When was {who} born?", "When was it that {other}?", "age",

@@ -14,11 +14,13 @@ from clew.answering.confidence import Confidence, Signals
 from clew.answering.extractive import ExtractiveAnswerer
 from clew.arrays import BoolArray, DoubleArray
 from clew.models.reader.reader import Reader
-from clew.text.answer_metrics import exact_match
+from clew.text.answer_metrics import exact_match, token_f1
 from clew.types import Evidence
 
 RIGHT_OF_ASSERTED = 0.88
 """Share of the asserted answers that are to be right."""
+RIGHT_WORDS = 0.6
+"""F1 of words from which an answer that is asserted counts as right: "Archer" for "Colin Archer"."""
 LOST = 0.01
 """Share of the right answers that may be withheld."""
 LEAST_QUESTIONS = 100
@@ -50,18 +52,22 @@ def fit_confidence(reader: Reader, cases: Iterable[CalibrationCase]) -> tuple[Co
     fits = np.array(
         [bool(answers) and exact_match(s.text, answers) == 1.0 for found, answers in read for s, _ in found]
     )
+    agrees = np.array(
+        [bool(answers) and token_f1(s.text, answers) >= RIGHT_WORDS for found, answers in read for s, _ in found]
+    )
     weights = fit_logistic(signals, fits)
     estimates = 1 / (1 + np.exp(-(signals @ weights[:-1] + weights[-1])))
     chosen = np.array([a + int(estimates[a:b].argmax()) for a, b in pairwise(first.tolist())])
-    probabilities, right = estimates[chosen], fits[chosen]
-    threshold = choose_threshold(probabilities, right, LOST)
+    probabilities, exact, right = estimates[chosen], fits[chosen], agrees[chosen]
+    threshold = choose_threshold(probabilities, exact, LOST)
     line = max(threshold, choose_line(probabilities, right, RIGHT_OF_ASSERTED))
     asserted = probabilities >= line
     figures = {
         "questions": float(len(read)),
-        "right": 100 * float(right.mean()),
+        "right to the word": 100 * float(exact.mean()),
         "asserted": 100 * float(asserted.mean()),
         "right of the asserted": 100 * float(right[asserted].mean()) if asserted.any() else 0.0,
+        "right to the word of the asserted": 100 * float(exact[asserted].mean()) if asserted.any() else 0.0,
     }
     return Confidence(tuple(weights.tolist()), threshold, line), figures
 
