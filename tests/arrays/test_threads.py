@@ -1,6 +1,7 @@
 """The limit on numpy's threads: one inside, and as many as before afterwards."""
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from threadpoolctl import ThreadpoolController, threadpool_limits
@@ -25,8 +26,8 @@ def test_a_search_multiplies_in_one_thread_and_leaves_them_as_they_were(
     small: Index, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seen = []
-    kind = type(small.retriever("bm25"))
-    retrieve = kind.retrieve  # type: ignore[attr-defined]
+    kind: Any = type(small.retriever("bm25"))
+    retrieve = kind.retrieve
 
     def watch(*args: object) -> object:
         seen.append(blas_threads())
