@@ -55,9 +55,9 @@ def main() -> None:
     files.append(QuestionFile(relations, RELATIONS // share))
     data = ReaderData(
         files,
-        [find_questions(*item) for item in LEARNED.items()][-1 if arguments.tiny else 0 :],
+        [find_questions(*item) for item in list(LEARNED.items())[-1 if arguments.tiny else 0 :]],
         [DATA / name for name in ("qa/squad-corpus.jsonl.gz", "2wiki-train/corpus.jsonl", "musique/corpus.jsonl")],
-        [find_questions(*item) for item in VALIDATED.items()][-1 if arguments.tiny else 0 :],
+        [find_questions(*item) for item in list(VALIDATED.items())[-1 if arguments.tiny else 0 :]],
     )
     loop = Recipe(arguments.epochs, arguments.rate, decay=0.01, warmup=100, average=0.998, seed=arguments.seed)
     recipe = ReaderRecipe(batch=16, combined=COMBINED // share, recurring=RECURRING // share, loop=loop)

@@ -1,5 +1,6 @@
 """The limit on numpy's threads: one inside, and as many as before afterwards."""
 
+import asyncio
 from collections.abc import Iterator
 from typing import Any
 
@@ -25,6 +26,7 @@ def two_threads() -> Iterator[None]:
 def test_a_search_multiplies_in_one_thread_and_leaves_them_as_they_were(
     small: Index, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.delenv("OPENBLAS_NUM_THREADS", raising=False)
     seen = []
     kind: Any = type(small.retriever("bm25"))
     retrieve = kind.retrieve
@@ -35,5 +37,8 @@ def test_a_search_multiplies_in_one_thread_and_leaves_them_as_they_were(
 
     monkeypatch.setattr(kind, "retrieve", watch)
     small.search("Who founded the school?", retriever="bm25")
-    assert seen == [{1}]
+    asyncio.run(small.asearch("Who founded the school?", retriever="bm25"))  # in another thread
+    monkeypatch.setenv("OPENBLAS_NUM_THREADS", "2")
+    small.search("Who founded the school?", retriever="bm25")
+    assert seen == [{1}, {2}, {2}]
     assert blas_threads() == {2}

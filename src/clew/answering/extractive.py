@@ -114,7 +114,7 @@ class ExtractiveAnswerer:
         analysis = analyze_question(question, evidence, self._name_finder)
         if analysis is None:
             return PartialAnswer("", (), is_sure=False)
-        answer = self._answer_by_reading(analysis, evidence, (), 0)
+        answer = self._answer_by_reading(analysis, evidence, (), len(missing_names(analysis.query, evidence)))
         own = [s for s in analysis.sentences if answer.citations and s.citation == answer.citations[0]]
         return PartialAnswer(answer.text, own, not answer.weak)
 

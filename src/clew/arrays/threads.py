@@ -3,8 +3,9 @@
 import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from functools import cache
+from threading import current_thread, main_thread
 from typing import Any, TypeVar
 
 ResultT = TypeVar("ResultT")
@@ -37,9 +38,12 @@ def one_blas_thread() -> AbstractContextManager[object]:
     """Let numpy multiply matrices in one thread inside, in the whole process; afterwards in as many as before.
 
     Those of a question are small. Threads that multiplied them wait for more by spinning, and on two cores the encoder
-    and the reader, which have threads of their own, take twice as long beside them. Of the threads of a process, the
-    one that calls this first decides; in others it does nothing. Commands set OPENBLAS_NUM_THREADS instead.
+    and the reader, which have threads of their own, take twice as long beside them. Outside the main thread it does
+    nothing, since of two limits that overlap the wrong one may stay, nor where OPENBLAS_NUM_THREADS is set, as by the
+    commands.
     """
+    if os.environ.get("OPENBLAS_NUM_THREADS") or current_thread() is not main_thread():
+        return nullcontext()
     limit: AbstractContextManager[object] = _open_controller().limit(limits=1, user_api="blas")
     return limit
 

@@ -21,7 +21,7 @@ def test_the_words_that_answer_have_a_place() -> None:
 
 
 def test_without_words_nothing_is_said() -> None:
-    for question, texts in (("", [BUILT]), ("Who?", []), ("Who?", [" "])):
+    for question, texts in (("", [BUILT]), ("Who?", []), ("Who?", [" "]), ("Is it?", ["# Heading"])):
         reading = clew.Reader().read(question, texts)
         assert (reading.spans, reading.none) == ((), 1.0)
 

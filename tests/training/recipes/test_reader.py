@@ -9,7 +9,7 @@ import torch
 import clew
 from clew.nn.span_reader import read_body
 from clew.training.hyperparameters import ReaderRecipe, Recipe
-from clew.training.recipes.reader import QuestionFile, ReaderData, average_with, train_reader
+from clew.training.recipes.reader import QuestionFile, ReaderData, average_with, fit_to_steps, train_reader
 from clew.types import ignore_progress
 from tests.faults.commands import run_clew
 from tests.models.tiny_bert import write_tiny_bert
@@ -80,6 +80,14 @@ def test_the_mean_of_weights_is_kept_where_it_measures_better(bert: Path, *, is_
     assert torch.equal(model.spans.weight.detach(), before["spans.weight"])
 
 
+def test_a_short_run_leaves_its_warm_up_and_its_first_weights() -> None:
+    loop = ReaderRecipe().loop
+    short = fit_to_steps(loop, 8)
+    assert short.warmup <= loop.epochs * 8 // 10
+    assert short.average ** (loop.epochs * 8) < 0.01  # what the first weights count in the average
+    assert fit_to_steps(loop, 10_000) == loop
+
+
 def test_faults_are_told_in_one_line(tmp_path: Path, bert: Path) -> None:
     questions = write_questions(tmp_path / "questions.jsonl", 12)
     without = tmp_path / "plain.jsonl"
@@ -90,6 +98,7 @@ def test_faults_are_told_in_one_line(tmp_path: Path, bert: Path) -> None:
         ((without, "--out", tmp_path / "out"), "has no passages: give --index"),
         ((questions,), "neither --index nor --out"),
         ((questions, "--out", questions), "is a file; the weights need a folder"),
+        ((questions, "--out", tmp_path, "--start", bert), "holds other files than a reader's"),
         ((questions, "--out", tmp_path / "out", "--start", tmp_path), "holds neither a reader nor a BERT model"),
         (
             (questions, "--out", tmp_path / "out", "--start", tmp_path / "broken"),

@@ -92,6 +92,8 @@ class Reader:
             return Reading((), 1.0, ())
         loaded = self._loaded.get()
         window = loaded.maker.make(question, given)
+        if (window.text < 0).all():  # headings and marks alone
+            return Reading((), 1.0, ())
         scores = score_window(loaded.session, window)
         spans = best_spans(scores, window, [text.text for text in given])
         return Reading(tuple(spans), none_probability(scores), window.stretches())

@@ -42,7 +42,7 @@ from clew.training.data.reader_examples import (
     recurring_questions,
 )
 from clew.training.fitting.answer_confidence import CalibrationCase, confidence_to_dict, fit_confidence, remove_gold
-from clew.training.hyperparameters import ReaderRecipe, TrainingResult
+from clew.training.hyperparameters import ReaderRecipe, Recipe, TrainingResult
 from clew.training.int8_export import read_parameters, reader_model
 from clew.training.loop import SINGLE_PROCESS, train
 from clew.training.objectives.reading import MeasuredQuestion, Reading, Source
@@ -104,7 +104,10 @@ def train_reader(
         InputError: A file has another form, or there is nothing to learn from.
     """
     started = time.perf_counter()
+    out = out.resolve()
     check_out_folder(out)
+    if out.is_dir() and {one.name for one in out.iterdir()} - {MODEL_FILE, TOKENIZER_FILE, MANIFEST_FILE}:
+        raise InputError(f"{out} holds other files than a reader's, and is replaced as a whole: give an empty folder")
     maker = WindowMaker(open_tokenizer(start))
     further = [ReaderText(r.text("title"), r.text("text")) for path in data.further for r in read_records(path)]
     sources, held_out = _read_sources(data, further, recipe, progress)
@@ -120,7 +123,7 @@ def train_reader(
     run = out.parent / f"{out.name}.run"
     objective = Reading(sources, distractors, maker, measured, recipe.batch)
     before = {name: value.clone() for name, value in model.state_dict().items()}
-    result = train(model, objective, recipe.loop, run, progress, group, recipe.dtype)
+    result = train(model, objective, fit_to_steps(recipe.loop, len(objective)), run, progress, group, recipe.dtype)
     figures = average_with(before, model, objective.validate, result.figures)
     about = {"recipe": asdict(recipe), "figures": {name: round(v, 2) for name, v in figures.items()}}
     cases = [*_calibration(data, progress), *_single_texts(some, distractors, recipe.loop.seed)]
@@ -132,6 +135,12 @@ def train_reader(
     return TrainingResult(
         result.best_epoch, figures, seconds, result.initial_figures, count, len(some), parameters=parameters
     )
+
+
+def fit_to_steps(loop: Recipe, steps_of_epoch: int) -> Recipe:
+    """Return the recipe with a shorter warm-up and a faster average where a run has few steps: they suit thousands."""
+    steps = max(1, loop.epochs * steps_of_epoch)
+    return replace(loop, warmup=min(loop.warmup, steps // 10), average=min(loop.average, 1 - 1 / max(2.0, steps / 10)))
 
 
 def average_with(
