@@ -2,11 +2,14 @@
 
 import asyncio
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from typing import Any
 
 import pytest
 from threadpoolctl import ThreadpoolController, threadpool_limits
 
+from clew.arrays.threads import one_blas_thread
 from clew.index import Index
 
 
@@ -20,6 +23,12 @@ def two_threads() -> Iterator[None]:
         if blas_threads() != {2}:
             pytest.skip("threadpoolctl does not know the library that numpy multiplies with")
         yield
+
+
+def test_outside_the_main_thread_no_limit_is_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OPENBLAS_NUM_THREADS", raising=False)
+    with ThreadPoolExecutor(1) as pool:
+        assert isinstance(pool.submit(one_blas_thread).result(), nullcontext)
 
 
 @pytest.mark.usefixtures("two_threads")

@@ -148,13 +148,13 @@ HOSTILE = {
     "a NUL and other controls": "Vega\0\x01\x1b[31m built",
     "right to left": "من بنى سفينة فيغا؟",
     "quotes and operators": "\"Vega\" AND (NOT 'x') OR %_\\ ; DROP TABLE",
-    "20 kB of words": "Where was the commander of the Vega born? " * 500,
-    "20 kB of one word": "a" * 20_000,
-    "20 kB of dots": "a." * 10_000,
-    "20 kB of figures": "1," * 10_000,
-    "20 kB of names": "Louis Palander Karlskrona " * 800,
-    "20 kB of brackets": "((((“" * 4_000,
-    "20 kB of Chinese": "卡尔斯克鲁纳" * 1200,
+    "100 kB of words": "Where was the commander of the Vega born? " * 2500,
+    "100 kB of one word": "a" * 100_000,
+    "100 kB of dots": "a." * 50_000,
+    "100 kB of figures": "1," * 50_000,
+    "100 kB of names": "Louis Palander Karlskrona " * 4000,
+    "100 kB of brackets": "((((“" * 20_000,
+    "100 kB of Chinese": "卡尔斯克鲁纳" * 6000,
 }
 
 

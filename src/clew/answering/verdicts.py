@@ -246,7 +246,7 @@ def decide_option(question: str, sentences: Sequence[Sentence]) -> list[Candidat
     """
     entities = find_compared(question, sentences)
     options, later = _find_options(question, entities), _LATER.search(question) is not None
-    if not options or not compares_dates(question) or DENIAL.search(question) or _AT_DEATH.search(question):
+    if not options or not _compares_dates(question) or DENIAL.search(question) or _AT_DEATH.search(question):
         return []
     if _names_role(question) and all(one.about is one.own for one in options) and _is_work(options):
         return []
@@ -274,7 +274,7 @@ def _make_candidate(entity: ComparedEntity, score: float, decisive: Sentence) ->
     return Candidate(name, score, (decisive,) if holder is decisive else (decisive, holder))
 
 
-def compares_dates(question: str) -> bool:
+def _compares_dates(question: str) -> bool:
     """Whether "A or B" asks which is the earlier or the later one, or which lived longer."""
     return bool(_LATER.search(question) or EARLIER.search(question) or _LIFESPAN.search(question))
 
