@@ -24,7 +24,6 @@ from clew.answering.computed_dates import COMPUTED_NOTE, questions_of_dates
 from clew.answering.extractive import (
     FIRST_PASSAGES,
     FIRST_WEIGHT,
-    READ_PASSAGES,
     ExtractiveAnswerer,
     choose_answers,
     read_spans,
@@ -33,7 +32,7 @@ from clew.answering.question_analysis import analyze_question
 from clew.answering.rules import RULES
 from clew.datasets.questions import read_records
 from clew.models.reader.reader import READER_FOLDER, Reader, average_readings
-from clew.models.reader.windows import evidence_texts
+from clew.models.reader.windows import READ_PASSAGES, evidence_texts
 from clew.text.answer_metrics import exact_match, token_f1
 from clew.text.mentions import find_mentions
 from clew.training.data.reader_examples import FOUND, is_held_out, is_held_out_of_index, read_examples

@@ -23,8 +23,9 @@ import numpy as np
 
 from clew import index as indexes
 from clew.answering.computed_dates import COMPUTED_NOTE
-from clew.answering.extractive import READ_PASSAGES, ExtractiveAnswerer
+from clew.answering.extractive import ExtractiveAnswerer
 from clew.answering.rules import COMPARISON_NOTE
+from clew.models.reader.windows import READ_PASSAGES
 from clew.retrievers.registry import parse_retriever
 from clew.text.answer_metrics import exact_match
 from clew.training.data.reader_examples import FOUND

@@ -74,6 +74,9 @@ def test_an_answer_stands_above_its_evidence() -> None:
         text.index(part) for part in ("Where?", "Karlskrona", "weakly", "Note: own", "How it connects", "Passages")
     ]
     assert order == sorted(order)
+    marked = quote("ship", "Built in [Karlskrona](k.md).", "Built in [Karlskrona](k.md).")
+    page = render_answer(replace(make_answer(make_evidence()), text="Karlskrona", citations=(marked,)))
+    assert "<blockquote>Built in <b>Karlskrona</b>.</blockquote>" in page
     assert "does not hold an answer" in render_answer(Answer("", (), (), Evidence()))
 
 

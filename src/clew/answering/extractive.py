@@ -25,7 +25,7 @@ from clew.answering.rules import RULES, PartialAnswer, Verdict, compute_from_dat
 from clew.answering.sentence_selection import Sentence, find_fitting_mentions, order_other_language, place_of
 from clew.models.reader.decoding import ReadSpan
 from clew.models.reader.reader import READER_FOLDER, Reading, average_readings, open_reader
-from clew.models.reader.windows import ReaderText, evidence_texts
+from clew.models.reader.windows import READ_PASSAGES, ReaderText, evidence_texts
 from clew.text.display import format_count
 from clew.text.mentions import find_mentions
 from clew.text.normalization import STOP_WORDS, name_key, token_keys
@@ -39,10 +39,8 @@ OTHER_LANGUAGE_NOTE = "the question is read as {}: the reader knows English alon
 LANGUAGE_NOTE = "the language of the question is not understood: its words are matched as they are written"
 MAX_CANDIDATES = 10
 _DATES = re.compile(r"(?P<first>[^–—]*\d{3,4}[^–—]*?)\s*[–—]\s*(?P<last>[^–—]*\d{3,4})")
-READ_PASSAGES = 5
-"""Passages that the reader sees, the best ones."""
 FIRST_PASSAGES, FIRST_WEIGHT = 2, 2.0
-"""Passages that it sees once more by themselves, where the others only distract, and how much that counts."""
+"""Passages that the reader sees once more by themselves, where the others only distract, and how much that counts."""
 
 
 class ReadsAnswers(Protocol):

@@ -21,6 +21,7 @@ from clew.store.repair import ADD_AGAIN, REMOVE_AGAIN, found_damage
 from clew.store.repair import repair as repair_index
 from clew.store.segment_files import list_problems
 from clew.store.snapshot_files import snapshot_folder, snapshot_problems
+from clew.store.weights_io import adapted_weights_folder
 from clew.text.display import format_count
 
 ShredFlag = Annotated[
@@ -58,6 +59,7 @@ def stats(index: IndexOption, json_: JsonFlag = False) -> None:
 
 def verify(index: IndexOption, json_: JsonFlag = False) -> None:
     """Read every row and every derived file that a search uses, and check them; exit 1 when damage is found."""
+    from clew.models.reader.reader import find_reader_problems
     from clew.retrievers.gfm.weights import find_weights_problems
 
     problems = find_problems(index)
@@ -66,6 +68,7 @@ def verify(index: IndexOption, json_: JsonFlag = False) -> None:
         derived, snapshot = table.location.derived, snapshot_folder(table)
         problems = snapshot_problems(snapshot) + array_problems(derived / "arrays" / snapshot.name)
         problems += list_problems(derived) + find_weights_problems(derived)
+        problems += find_reader_problems(adapted_weights_folder(derived, "reader"))
     text = "\n".join(problems or ["clean: every passage reads back as it was written"])
     print_result({"clean": not problems, "problems": problems}, text, json_=json_)
     if problems:

@@ -5,13 +5,13 @@ from typing import Annotated
 
 import typer
 
-from clew.commands.options import DeviceOption, IndexOption, check_folder
+from clew.commands.options import DeviceOption, IndexOption, check_folder, find_default_index
 from clew.commands.progress import progress_on_stderr
 from clew.commands.record_options import Only
 from clew.datasets.questions import read_records
 from clew.errors import InputError
 from clew.index import open as open_index
-from clew.models.reader.reader import READER_FOLDER
+from clew.models.reader.reader import READER_FOLDER, read_manifest
 from clew.text.display import format_count
 from clew.training.fitting.span_tagger import ExtractorRecipe
 from clew.training.hyperparameters import AdaptRecipe, ReaderRecipe
@@ -90,7 +90,9 @@ def reader(
         list[Path],
         typer.Argument(help="Questions with answers: JSONL with their passages, or as for clew eval with --index."),
     ],
-    index: Annotated[str | None, typer.Option(help="The index that questions without passages are asked.")] = None,
+    index: Annotated[
+        str | None, typer.Option(help="The index that questions without passages are asked; else CLEW_INDEX.")
+    ] = None,
     out: Annotated[
         Path | None, typer.Option(help="Folder for the weights; by default the index, where clew ask finds them.")
     ] = None,
@@ -108,6 +110,7 @@ def reader(
     given = [file for file in files if "passages" in next(read_records(file)).fields]
     others = [file for file in files if file not in given]
     with progress_on_stderr() as progress:
+        index = find_default_index() if index is None and (others or out is None) else index
         opened = None if index is None else open_index(index, progress)
         folder = out or (opened.context.own_weights_folder("reader") if opened else None)
         if folder is None or (others and opened is None):
@@ -121,4 +124,9 @@ def reader(
         print(f"{name}: {result.initial_figures[name]:.1f} before, {value:.1f} after")
     if result.best_epoch < 0:
         print("no epoch measured better than the weights before: these are kept")
+    if calibrated := read_manifest(folder)["about"].get("calibration"):
+        asserted, right = calibrated["asserted"], calibrated["right of the asserted"]
+        print(f"answers asserted from now on: {asserted:.0f}% of those held out, {right:.0f}% of them right")
+    else:
+        print("too few questions are held out to say which answers are sure: they are asserted as before")
     print(f"weights in {folder}, learned from {format_count(result.questions, 'question')} in {result.seconds:.0f} s")

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from clew.rendering.drawing import Card, arrange_columns
-from clew.rendering.markup import escape_line, escape_text, strip_links
+from clew.rendering.markup import escape_line, escape_text, plain_text, strip_links
 from clew.types import AgentStep, Answer, Citation, Evidence, Passage
 
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'"
@@ -32,9 +32,10 @@ def render_answer(answer: Answer, question: str = "") -> str:
     """Return an answer as an HTML fragment: its text, then its evidence with the citations marked."""
     shown = answer.headline or "The evidence does not hold an answer."
     parts = [*_title(question), f'<p class="answer">{escape_text(shown)}</p>']
-    if answer.text and answer.citations and answer.text in answer.citations[0].quote:
-        before, _, after = answer.citations[0].quote.partition(answer.text)
-        parts.append(f"<blockquote>{_plain(before)}<b>{_plain(answer.text)}</b>{_plain(after)}</blockquote>")
+    quote = plain_text(answer.citations[0].quote) if answer.citations else ""
+    if answer.text and answer.text in quote:
+        before, after = map(escape_text, quote.split(answer.text, 1))
+        parts.append(f"<blockquote>{before}<b>{escape_text(answer.text)}</b>{after}</blockquote>")
     if answer.weak and answer.text:
         parts.append("<p><small>The evidence supports this only weakly.</small></p>")
     own = [note for note in answer.notes if note not in answer.evidence.notes]

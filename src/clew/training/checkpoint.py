@@ -9,6 +9,7 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
+from hashlib import sha256
 from itertools import islice
 from pathlib import Path
 from typing import Any, TypeVar
@@ -72,7 +73,7 @@ def load_checkpoint(
 ) -> Checkpoint | None:
     """Restore the state of a run and return its progress; None if there is no checkpoint.
 
-    Raises InputError for a checkpoint of another recipe or model, and ProviderError for a damaged file.
+    Raises InputError for a checkpoint of another recipe, start or model, and ProviderError for a damaged file.
     """
     path = folder / f"{BEST if best else LAST}.safetensors"
     if not path.is_file():
@@ -84,11 +85,10 @@ def load_checkpoint(
     except (SafetensorError, OSError, KeyError, TypeError, ValueError) as error:
         raise ProviderError(f"{path} is damaged ({error}): remove {folder} and train again") from error
     if header["recipe"] != recipe:
-        raise InputError(f"{folder} holds a run of {header['recipe']}, not of {recipe}: give another folder")
-    weights = _select_prefix(tensors, "model.")
-    if {n: v.shape for n, v in state.model.state_dict().items()} != {n: v.shape for n, v in weights.items()}:
-        raise InputError(f"{folder} holds a run of a model of another shape: give another folder")
-    state.model.load_state_dict(weights)
+        raise InputError(
+            f"{folder} holds a run of {header['recipe']}, not of {recipe}: remove that folder, or give another one"
+        )
+    state.model.load_state_dict(_select_prefix(tensors, "model."))
     state.average.load_state_dict(_select_prefix(tensors, "average."))
     moments = state.optimizer.state_dict()
     moments["state"] = {}
@@ -101,6 +101,14 @@ def load_checkpoint(
     for group, (base, factor) in zip(state.optimizer.param_groups, rates, strict=True):
         group["lr"] = base * factor(state.schedule.last_epoch)
     return Checkpoint(**header["state"])
+
+
+def hash_weights(model: nn.Module) -> str:
+    """Return 16 hexadecimal digits that tell the weights of one model from those of another."""
+    digest = sha256()
+    for name, value in model.state_dict().items():
+        digest.update(name.encode() + value.detach().cpu().contiguous().view(torch.uint8).numpy().tobytes())
+    return digest.hexdigest()[:16]
 
 
 @contextmanager

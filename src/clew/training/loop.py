@@ -27,6 +27,7 @@ from clew.training.checkpoint import (
     ProcessGroup,
     TrainingState,
     exclusive_lock,
+    hash_weights,
     load_checkpoint,
     save_checkpoint,
     single_process,
@@ -81,9 +82,9 @@ def train(
     The initial weights and the recipe's seed determine the result. The run folder holds the log and the checkpoints
     from which a later call resumes; `group` are the processes that share the work. With the `dtype` bfloat16, steps
     multiply matrices in it (torch's autocast); weights, losses and validation stay float32. Raises InputError where the
-    folder holds a run of another recipe or model, another process is training in it, no batch of the first epoch has a
-    loss, or the loss is not finite; ProviderError where a batch that cannot be halved exceeds the device's memory, or
-    the folder cannot be written.
+    folder holds a run of another recipe, start or model, another process is training in it, no batch of the first
+    epoch has a loss, or the loss is not finite; ProviderError where a batch that cannot be halved exceeds the device's
+    memory, or the folder cannot be written.
     """
     with exclusive_lock(folder) if not group.rank else nullcontext():
         model.to(group.device)
@@ -95,7 +96,8 @@ def train(
             lambda step: _rate_share(recipe, step, total),
         )
         average = AveragedModel(model, multi_avg_fn=get_ema_multi_avg_fn(recipe.average))  # type: ignore[no-untyped-call]
-        state, settings = TrainingState(model, average, optimizer, schedule), asdict(recipe)
+        state = TrainingState(model, average, optimizer, schedule)
+        settings = asdict(recipe) | {"steps": len(objective), "start": hash_weights(model)}
         if dtype != "float32":
             settings["dtype"] = dtype
         initial_figures = objective.validate(model)

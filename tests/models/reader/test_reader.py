@@ -1,5 +1,6 @@
 """The reader as a part for others: what it finds, means of readings, and what it refuses."""
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -7,7 +8,7 @@ import pytest
 import clew
 from clew.errors import InputError, ProviderError
 from clew.models.reader.decoding import ReadSpan
-from clew.models.reader.reader import Reading, average_readings
+from clew.models.reader.reader import MODEL_FILE, READER_FOLDER, Reading, average_readings, find_reader_problems
 
 BUILT = "The Fram was built by Colin Archer in Larvik. She lies in Oslo."
 
@@ -34,6 +35,10 @@ def test_what_is_no_text_is_refused(tmp_path: Path) -> None:
             clew.Reader().read(question, texts)  # type: ignore[arg-type]
     with pytest.raises(ProviderError, match="holds no reader"):
         clew.Reader(tmp_path)
+    copy = Path(shutil.copytree(READER_FOLDER, tmp_path / "copy"))
+    assert find_reader_problems(copy) == find_reader_problems(tmp_path / "none") == []
+    (copy / MODEL_FILE).write_bytes(b"x")
+    assert "or remove" in find_reader_problems(copy)[0]
 
 
 def test_readings_are_averaged_by_their_words() -> None:

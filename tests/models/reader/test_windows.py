@@ -78,3 +78,5 @@ def test_marks_and_targets_of_links_are_not_read(tokenizer: Tokenizer) -> None:
     assert strip_marks(text.partition("\n\n")[2]) == (
         "She was built by Colin Archer in Oslo, see [1] and f](x. By her Dundee, the yard of x_y."
     )
+    start, end = text.index("by ["), text.index(" Archer")
+    assert strip_marks(text, start, end) == "by Colin"  # a link whose end is beyond

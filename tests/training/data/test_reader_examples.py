@@ -73,6 +73,9 @@ def test_yes_no_and_unanswerable_questions_are_kinds(tmp_path: Path) -> None:
     assert [one.kind for one in read_examples(write(tmp_path / "a.jsonl", *numbered))] == ["yes", "no", "none"]
     with pytest.raises(InputError, match="no line has an answer"):
         read_examples(write(tmp_path / "b.jsonl", numbered[-1]))
+    for wrong, message in (({"gold": [1]}, "positions of the 1 passages"), ({"answerable": "no"}, "true or false")):
+        with pytest.raises(InputError, match=message):
+            read_examples(write(tmp_path / "c.jsonl", {**numbered[0], **wrong}))
 
 
 def test_two_questions_are_joined_by_a_name() -> None:

@@ -47,7 +47,7 @@ def best_spans(scores: WindowScores, window: Window, texts: Sequence[str]) -> li
         merged: dict[str, ReadSpan] = {}
         for begin, end, share in _likeliest_places(scores.spans, window.sentence):
             source, start, stop = int(window.text[begin]), int(window.starts[begin]), int(window.ends[end])
-            words = " ".join(strip_marks(texts[source][start:stop]).split())
+            words = " ".join(strip_marks(texts[source], start, stop).split())
             one = ReadSpan(words, share * float(kinds[0]), source, start, stop)
             key = words.lower()
             first = merged.get(key, ReadSpan("", 0.0))

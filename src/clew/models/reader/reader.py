@@ -135,9 +135,29 @@ def read_manifest(folder: Path) -> Mapping[str, Any]:
     return found
 
 
+def check_reader(folder: Path, manifest: Mapping[str, Any]) -> None:
+    """Raise a ProviderError where a file of a reader's folder is missing, damaged, or of another reader."""
+    try:
+        for name, sha256 in manifest["sha256"].items():
+            check_weights(folder / name, sha256)
+    except ProviderError as error:
+        if folder == READER_FOLDER:
+            raise
+        raise ProviderError(f"{error}; or train it again, or remove {folder}") from error
+
+
+def find_reader_problems(folder: Path) -> list[str]:
+    """Return what is wrong with a reader's folder, which need not exist."""
+    try:
+        if folder.is_dir():
+            check_reader(folder, read_manifest(folder))
+    except ProviderError as error:
+        return [str(error)]
+    return []
+
+
 def _open_reader(folder: Path, manifest: Mapping[str, Any]) -> _LoadedReader:
-    for name, sha256 in manifest["sha256"].items():
-        check_weights(folder / name, sha256)
+    check_reader(folder, manifest)
     import onnxruntime
     from tokenizers import Tokenizer
 

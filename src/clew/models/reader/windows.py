@@ -23,6 +23,8 @@ from clew.types import Evidence
 MAX_TOKENS = 448
 """Tokens of a window, the special ones included."""
 MAX_QUESTION_TOKENS, MAX_TITLE_TOKENS = 96, 24
+READ_PASSAGES = 5
+"""Passages of a search that a reader is given, when it answers and when it learns."""
 _MAX_SENTENCE_TOKENS = 160  # of a longer sentence the rest is a sentence of its own
 _MAX_CHARACTERS = 20_000  # of a text that are looked at
 # [[target| and ]], the [ of a link and its ](target), and * or _ around words
@@ -159,9 +161,16 @@ class WindowMaker:
         return found
 
 
-def strip_marks(text: str) -> str:
-    """Return a text without its marks of emphasis and of links in Markdown, and without the targets of links."""
-    return _MARKS.sub("", text)
+def strip_marks(text: str, start: int = 0, end: int | None = None) -> str:
+    """Return `text[start:end]` without its marks of emphasis and of links in Markdown, and without links' targets."""
+    end = len(text) if end is None else end
+    pieces, place = [], start
+    for mark in _MARKS.finditer(text, start):
+        if mark.start() >= end:
+            break
+        pieces.append(text[place : mark.start()])
+        place = mark.end()
+    return "".join([*pieces, text[place:end]])
 
 
 def evidence_texts(evidence: Evidence) -> list[ReaderText]:

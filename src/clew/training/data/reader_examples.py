@@ -16,11 +16,11 @@ from zlib import crc32
 import numpy as np
 
 from clew.arrays import LongArray
-from clew.datasets.questions import Record, load_questions, read_records
+from clew.datasets.questions import Record, load_questions, preview, read_records
 from clew.errors import InputError
 from clew.index import Index
 from clew.models.reader.decoding import MAX_SPAN_TOKENS
-from clew.models.reader.windows import ReaderText, Window, WindowMaker, evidence_texts
+from clew.models.reader.windows import READ_PASSAGES, ReaderText, Window, WindowMaker, evidence_texts
 from clew.models.validation import require_unicode
 from clew.text.bm25 import BM25Index
 from clew.text.mentions import find_mentions
@@ -30,8 +30,6 @@ from clew.types import Progress
 
 FOUND = 10
 """Passages found for a question in an index."""
-SHOWN = 5
-"""Passages that a reader is shown at most while it learns, as in `clew ask`."""
 _NEAR = 16  # texts that share words with a question, of which those beside the gold ones are drawn
 _WITHOUT_GOLD = 0.12  # share of the windows from which the gold texts are taken
 _FEWER_GOLD = 0.08  # share of the windows of several gold texts from which one that lacks the answer is taken
@@ -84,7 +82,11 @@ def _read_example(record: Record) -> ReadingExample | None:
             raise record.error("a passage has no text", '{"title": ..., "text": ...}')
         passages.append(ReaderText(str(one.get("title") or ""), one["text"]))
     require_unicode([question, *answers, *(part for text in passages for part in (text.title, text.text))])
-    gold = [int(at) for at in record.items("gold") if isinstance(at, int) and 0 <= at < len(passages)]
+    gold = record.items("gold")
+    if any(type(at) is not int or not 0 <= at < len(passages) for at in gold):
+        raise record.error(f"'gold' is {preview(gold)}", f"positions of the {len(passages)} passages, from 0")
+    if not isinstance(record.fields.get("answerable", True), bool):
+        raise record.error(f"'answerable' is {preview(record.fields['answerable'])}", "true or false")
     others = tuple(text for at, text in enumerate(passages) if at not in gold)
     own = tuple(passages[at] for at in dict.fromkeys(gold))
     if record.fields.get("answerable") is False:
@@ -304,16 +306,16 @@ def draw_window(
     From a part of them the gold texts are taken, so that the right answer is that the texts do not say.
     """
     several = len(example.gold) > 1 or len(example.others) > 1
-    room = SHOWN - len(example.gold) if several else chooser.choice(_BESIDE_ONE)
+    room = READ_PASSAGES - len(example.gold) if several else chooser.choice(_BESIDE_ONE)
     if example.kind == "none":
-        room = max(room, min(SHOWN, len(example.others)))  # its own passages are the lesson
+        room = max(room, min(READ_PASSAGES, len(example.others)))  # its own passages are the lesson
     others = [text for text in example.others if not holds_answer(text, example)]
     if len(others) < max(room, 2):
         near = distractors.find_similar(example, _NEAR)
-        others += chooser.sample(near[:8], min(len(near[:8]), SHOWN))
+        others += chooser.sample(near[:8], min(len(near[:8]), READ_PASSAGES))
     kind, gold = example.kind, list(example.gold)
     if kind != "none" and len(others) >= 2 and chooser.random() < _WITHOUT_GOLD:
-        kind, gold, room = "none", [], chooser.choice((2, 3, SHOWN))
+        kind, gold, room = "none", [], chooser.choice((2, 3, READ_PASSAGES))
     elif kind == "span" and len(gold) > 1 and chooser.random() < _FEWER_GOLD:
         without = [text for text in gold if not any(True for _ in find_places(example, text))]
         if without:

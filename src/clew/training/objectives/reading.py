@@ -37,7 +37,7 @@ class MeasuredQuestion:
 
 
 @final
-class Reading:
+class SpanReading:
     """The loss of a `SpanReader`; validation reads what a search finds, as a user would."""
 
     no_signal_message = "no window holds an answer: give questions with answers that stand in their passages"

@@ -24,14 +24,13 @@ from clew.datasets.questions import load_questions, read_records
 from clew.errors import InputError
 from clew.index import Index
 from clew.models.reader.reader import MANIFEST_FILE, MODEL_FILE, TOKENIZER_FILE, Reader, read_manifest
-from clew.models.reader.windows import ReaderText, WindowMaker, evidence_texts
+from clew.models.reader.windows import READ_PASSAGES, ReaderText, WindowMaker, evidence_texts
 from clew.nn.span_reader import SpanReader, read_body
 from clew.store.atomic import atomic_folder, discard
 from clew.training.checkpoint import ProcessGroup
 from clew.training.data.corpora import check_out_folder
 from clew.training.data.reader_examples import (
     FOUND,
-    SHOWN,
     Distractors,
     ReadingExample,
     combine_questions,
@@ -45,7 +44,7 @@ from clew.training.fitting.answer_confidence import CalibrationCase, confidence_
 from clew.training.hyperparameters import ReaderRecipe, Recipe, TrainingResult
 from clew.training.int8_export import read_parameters, reader_model
 from clew.training.loop import SINGLE_PROCESS, train
-from clew.training.objectives.reading import MeasuredQuestion, Reading, Source
+from clew.training.objectives.reading import MeasuredQuestion, Source, SpanReading
 from clew.types import Evidence, Passage, Progress, Question, Scored
 
 _MEASURED = 300  # held-out questions on single texts that are measured
@@ -121,7 +120,7 @@ def train_reader(
     torch.manual_seed(recipe.loop.seed)  # of the heads, where a BERT model has none
     model, config = open_weights(start)
     run = out.parent / f"{out.name}.run"
-    objective = Reading(sources, distractors, maker, measured, recipe.batch)
+    objective = SpanReading(sources, distractors, maker, measured, recipe.batch)
     before = {name: value.clone() for name, value in model.state_dict().items()}
     result = train(model, objective, fit_to_steps(recipe.loop, len(objective)), run, progress, group, recipe.dtype)
     figures = average_with(before, model, objective.validate, result.figures)
@@ -197,7 +196,7 @@ def _ask_texts(place: SearchedQuestions, progress: Progress, *, held_out: bool =
     measured = []
     for number, one in enumerate(questions):
         progress(f"searching {place.name}", number, len(questions))
-        texts = evidence_texts(index.search(one.text, SHOWN))
+        texts = evidence_texts(index.search(one.text, READ_PASSAGES))
         measured.append(MeasuredQuestion(one.text, tuple(one.answers), tuple(texts)))
     return measured
 
@@ -218,9 +217,9 @@ def _ask_with_and_without(index: Index, question: Question, *, without: bool) ->
 
     Not every retriever gives chains, and what they say must not be all that is said for an answer.
     """
-    found = [(tuple(question.answers), index.search(question.text, SHOWN))]
+    found = [(tuple(question.answers), index.search(question.text, READ_PASSAGES))]
     if without:
-        found.append(((), remove_gold(index.search(question.text, FOUND), question.gold, SHOWN)))
+        found.append(((), remove_gold(index.search(question.text, FOUND), question.gold, READ_PASSAGES)))
     for answers, evidence in found:
         yield CalibrationCase(question.text, answers, evidence)
         yield CalibrationCase(question.text, answers, replace(evidence, chains=()))
@@ -230,7 +229,7 @@ def _single_texts(examples: Sequence[ReadingExample], distractors: Distractors, 
     """Yield questions on single texts among others of the same words, in any order, some without the right text."""
     chooser = random.Random(seed)
     for number, one in enumerate(examples):
-        others = distractors.find_similar(one, 8)[: SHOWN - 1]
+        others = distractors.find_similar(one, 8)[: READ_PASSAGES - 1]
         texts = [*one.gold, *others]
         chooser.shuffle(texts)
         yield CalibrationCase(one.question, one.answers, _as_evidence(texts))
