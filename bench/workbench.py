@@ -58,6 +58,7 @@ BENCHMARKS = {
         Benchmark("musique-dev-untitled", "musique-dev-untitled.jsonl", "musique-dev/dev.jsonl"),
         Benchmark("hotpotqa-lower", "hotpotqa-lower.jsonl", "hotpotqa/dev.jsonl"),
         Benchmark("musique-dev-lower", "musique-dev-lower.jsonl", "musique-dev/dev.jsonl"),
+        Benchmark("wild", "wild/corpus.jsonl.gz", "wild/questions.jsonl"),
         Benchmark("musique", "musique/corpus.jsonl", "musique/train.jsonl"),
         Benchmark(
             "musique-published", "musique/corpus.jsonl", "musique/train.jsonl", f"published:{DATA}/musique/openie.jsonl"

@@ -157,6 +157,15 @@ def test_hostile_texts_are_cut_to_the_limit(text: str) -> None:
     assert max(count_tokens(passage.text) for passage in passages) <= 256
 
 
+def test_addresses_and_menus_take_no_room_in_passages() -> None:
+    said = "A page says [something](https://pages.example/a/long/address?of=a&page) of a ship. " * 30
+    menu = "* [Somewhere else](https://pages.example/)\n* [And there](https://pages.example/there)\n" * 40
+    text = f"{menu}\n{said}\n{menu}"
+    passages = Chunker(max_tokens=100).split(Document("d", "", text))
+    assert without_white_space("".join(passage.text for passage in passages)) == without_white_space(text)
+    assert sum("of a ship" in passage.text for passage in passages) == len(passages) <= 6
+
+
 @pytest.mark.parametrize(("tokens", "overlap"), [(0, 0), (-1, 0), (10, 10), (10, -1)])
 def test_invalid_settings_are_refused(tokens: int, overlap: int) -> None:
     with pytest.raises(InputError, match="give"):

@@ -23,6 +23,7 @@ from clew.indexing.sentence_vectors import EncodedPassages, encode_with_sentence
 from clew.protocols import Encoder, Extractor
 from clew.store.passage_table import PassageTable, WrittenFragments
 from clew.store.schema import PassageRow, alias_triples, mention_cells, rows_to_table, triple_cells
+from clew.text.page_text import blank_unread
 from clew.text.places import pack_metadata
 from clew.text.sentences import passage_sentence_spans
 from clew.types import Document, Extraction, Failure, Passage
@@ -56,7 +57,7 @@ class BatchWriter:
         report = IndexingReport()
         characters = sum(len(changed.document.text) for changed in batch)
         splits = [self.chunker.split(changed.document) for changed in batch]
-        together = [passage for passages in splits for passage in passages]
+        together = [replace(passage, text=blank_unread(passage.text)) for passages in splits for passage in passages]
         extracted, encoded = self._extract(together)
         extractions = iter(extracted)
         rows: list[PassageRow] = []
@@ -126,7 +127,7 @@ def guess_passages(changed: ChangedDocument, max_tokens: int) -> int:
 
 def encode_passages(encoder: Encoder, texts: Sequence[tuple[str, str]]) -> FloatArray:
     """Return unit vectors (len(texts), dimension) of passages, given their titles and texts."""
-    return np.asarray(encoder.encode([join_title(*text) for text in texts]))
+    return np.asarray(encoder.encode([join_title(title, blank_unread(text)) for title, text in texts]))
 
 
 def find_stop_error(results: Sequence[Extraction | Failure]) -> Exception | None:

@@ -15,11 +15,13 @@ from typing import cast
 
 from clew.errors import InputError
 from clew.text.display import format_count
+from clew.text.page_text import blank_unread
 from clew.text.places import cut_places
 from clew.types import Document, Passage
 
 _CHARACTERS_PER_TOKEN = 16
 _UNSPACED_SCRIPTS = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003134f"
+_UNREAD = "\ue000"  # for private use: neither a word nor white space
 _TOKEN = re.compile(rf"[{_UNSPACED_SCRIPTS}]|[^\W{_UNSPACED_SCRIPTS}]+")
 _LINE_BREAK = re.compile(r"[\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029]")
 _OTHER_SPACE = re.compile(r"[^\S\n ]")
@@ -32,9 +34,11 @@ def count_tokens(text: str) -> int:
     """Return the number of tokens of a text, the unit of passage limits; fast, and independent of any model.
 
     A word counts 1, a letter of a script without spaces 1, punctuation and white space 0; a text counts at least 1 for
-    each 16 characters begun, so that encoded data, emoji and rows of dots have a size too.
+    each 16 characters begun, so that encoded data, emoji and rows of dots have a size too. What of a page is not read
+    counts 1 for 64 characters.
     """
-    return max(len(_TOKEN.findall(text)), -(-len(text) // _CHARACTERS_PER_TOKEN))
+    unread = text.count(_UNREAD)
+    return max(len(_TOKEN.findall(text)), -(-(len(text) - unread) // _CHARACTERS_PER_TOKEN)) + unread // 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +58,7 @@ class Chunker:
     @property
     def fingerprint(self) -> str:
         """Identifier that changes whenever the passages of some document would change."""
-        return f"chunker-1:semchunk-{version('semchunk')}:tokens={self.max_tokens}:overlap={self.overlap}"
+        return f"chunker-2:semchunk-{version('semchunk')}:tokens={self.max_tokens}:overlap={self.overlap}"
 
     def split(self, document: Document) -> list[Passage]:
         """Return the passages of a document in order, each with `text == document.text[start:end]`.
@@ -75,9 +79,10 @@ class Chunker:
             end=end,
             metadata={**document.origin, **document.metadata},
         )
-        if count_tokens(whole.text) <= self.max_tokens:
+        read = blank_unread(document.text, _UNREAD)
+        if count_tokens(read[start:end]) <= self.max_tokens:
             return [replace(whole, places=next(cut_places(document.places, document.text, [(start, end)])))]
-        spans = list(self._passage_spans(document.text, start, end))
+        spans = list(self._passage_spans(document.text, read, start, end))
         places = cut_places(document.places, document.text, spans)
         return [
             replace(
@@ -91,11 +96,11 @@ class Chunker:
             for number, ((first, last), own) in enumerate(zip(spans, places, strict=True), 1)
         ]
 
-    def _passage_spans(self, text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
+    def _passage_spans(self, text: str, read: str, start: int, end: int) -> Iterator[tuple[int, int]]:
         from semchunk.semchunk import chunk
 
-        for piece_start, piece_end in _cut_long_runs(text, start, end, self.max_tokens * _CHARACTERS_PER_TOKEN):
-            piece = _simplify(text[piece_start:piece_end])
+        for piece_start, piece_end in _cut_long_runs(read, start, end, self.max_tokens * _CHARACTERS_PER_TOKEN):
+            piece = _simplify(read[piece_start:piece_end])
             # The token counter is not memoised: semchunk's cache of counts is global and never emptied.
             overlap = self.overlap or None
             chunks = chunk(piece, self.max_tokens, count_tokens, memoize=False, offsets=True, overlap=overlap)

@@ -35,6 +35,7 @@ from clew.store.document_ids import no_documents
 from clew.store.location import locate, reply_cache_path
 from clew.store.passage_table import PassageTable
 from clew.store.schema import SENTENCES, WITH_VECTORS, has_sentence_vectors
+from clew.text.page_text import blank_unread
 from clew.text.sentences import passage_sentence_spans
 from clew.types import Document, Failure, Passage, Prompt, Reply
 
@@ -183,7 +184,7 @@ def _add_passages(
 ) -> None:
     """Add up the calls that the extractor would make: its calls to the cached replies, and the calls that follow."""
     estimate.passages += len(passages)
-    estimate.sentences += sum(len(passage_sentence_spans(passage.text)) for passage in passages)
+    estimate.sentences += sum(len(passage_sentence_spans(blank_unread(passage.text))) for passage in passages)
     for passage in passages if models else ():
         models[0].misses.clear()
         extractor.extract([passage])

@@ -35,6 +35,7 @@ from clew.store.array_file import map_arrays, write_arrays
 from clew.store.atomic import discard, remove_leftovers
 from clew.store.schema import RowSentences
 from clew.store.segment_files import CentroidsFile, encoder_key, find_centroids, read_segment_names, segments_folder
+from clew.text.page_text import blank_unread
 from clew.text.sentences import passage_sentence_spans
 from clew.types import Progress
 
@@ -78,6 +79,7 @@ def sentence_texts(title: str, text: str, spans: Iterable[tuple[int, int]] | Non
 
 def encode_with_sentences(encoder: Encoder, passages: Sequence[tuple[str, str]]) -> EncodedPassages:
     """Return the vectors of passages, given by their titles and texts, and those of their sentences."""
+    passages = [(title, blank_unread(text)) for title, text in passages]
     spans = _sentence_spans(passages)
     if isinstance(encoder, SpanEncoder):
         spanning = encoder
@@ -97,6 +99,7 @@ def read_states(
 
     Readings of different passages come from several threads; those of one passage in the order of its text.
     """
+    passages = [(title, blank_unread(text)) for title, text in passages]
     spans = _sentence_spans(passages)
 
     def encode(texts: Sequence[str], wanted: Sequence[_Spans], rests: _Rests) -> SpanVectors:

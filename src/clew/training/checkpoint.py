@@ -107,7 +107,7 @@ def hash_weights(model: nn.Module) -> str:
     """Return 16 hexadecimal digits that tell the weights of one model from those of another."""
     digest = sha256()
     for name, value in model.state_dict().items():
-        digest.update(name.encode() + value.detach().cpu().contiguous().view(torch.uint8).numpy().tobytes())
+        digest.update(name.encode() + value.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy().tobytes())
     return digest.hexdigest()[:16]
 
 

@@ -177,14 +177,17 @@ def test_a_record_may_lack_its_title_and_a_part_of_its_text_but_not_all_of_it(tm
         {"key": "c", "subject": "Lamp"},
         {"key": "d", "prio": 1},
         {"subject": "No key", "body": "words"},
+        {"key": "e", "body": "# 10.17 12\n\n# The Heron trial\n\nIt is led by Mara Quist."},
     ]
     path = write_file(tmp_path / "rows.jsonl", "\n".join(map(json.dumps, rows)))
     columns = RecordColumns(text=("subject", "body"), title="subject", id="key")
-    *documents, no_text, no_id = read_documents([path], columns=columns)
+    *documents, no_text, no_id, last = read_documents([path], columns=columns)
+    documents.append(last)
     assert [(one.id, one.title, one.text) for one in documents if isinstance(one, Document)] == [
         ("a", "Gate", "Gate\nIt is stuck."),
         ("b", "", "It is open."),
         ("c", "Lamp", "Lamp"),
+        ("e", "The Heron trial", rows[-1]["body"]),
     ]
     assert isinstance(no_text, Failure)
     assert isinstance(no_id, Failure)

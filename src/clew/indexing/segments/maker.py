@@ -39,6 +39,7 @@ from clew.indexing.segments.vocabularies import (
 )
 from clew.store.schema import SENTENCE_COLUMNS
 from clew.text.normalization import fold
+from clew.text.page_text import blank_unread
 from clew.text.sentences import passage_sentence_spans
 from clew.text.token_arrays import TokenArrays, TokenReader
 
@@ -79,12 +80,12 @@ def _stored_sentences(rows: pa.Table, texts: Sequence[str]) -> tuple[Ragged, NDA
     Spans are stored with vectors, which fit no others: another version of Clew may split a text otherwise.
     """
     if SENTENCE_COLUMNS[0] not in rows.column_names:
-        spans = _join_spans([passage_sentence_spans(text) for text in texts])
+        spans = _join_spans([passage_sentence_spans(blank_unread(text)) for text in texts])
         return spans, np.zeros((len(spans.values), 0), dtype=np.int8)
     stored, codes = (rows[name].to_pylist() for name in SENTENCE_COLUMNS)
     spans = _join_spans(
         [
-            passage_sentence_spans(text) if own is None else list(zip(own[::2], own[1::2], strict=True))
+            passage_sentence_spans(blank_unread(text)) if own is None else list(zip(own[::2], own[1::2], strict=True))
             for own, text in zip(stored, texts, strict=True)
         ]
     )
@@ -132,7 +133,7 @@ def make_segment(rows: pa.Table, dimension: int, salt: int = 0) -> Segment:
     rows = use_full_names(rows.take(pc.sort_indices(rows["id"])).combine_chunks())
     texts = rows["text"].to_pylist()
     reader = TokenReader()
-    titles, words = reader.read(rows["title"].to_pylist()), reader.read(texts)
+    titles, words = reader.read(rows["title"].to_pylist()), reader.read(list(map(blank_unread, texts)))
     mentions, triples = (rows[name].combine_chunks().flatten() for name in ("mentions", "triples"))
     names = read_names(rows, mentions, triples, salt)
     numbers = Numbering()

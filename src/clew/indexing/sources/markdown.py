@@ -4,7 +4,7 @@ Front matter of Markdown: the YAML between two lines `---` at the very start, by
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import date
 from itertools import accumulate
@@ -29,6 +29,7 @@ _HEADING = re.compile(
     r"|^ {0,3}(?P<setext>[^\s\#>|=`~*+-][^\n]*+)\n {0,3}(?P<line>={2,}+|-{2,}+)[ \t]*+\r?$",
     re.M,
 )
+_WORDS = re.compile(r"[^\W\d_]{2,}[^\w]+(?:\w+[^\w]+){0,9}?[^\W\d_]{2,}")
 _CLOSING_MARKS = re.compile(r"(?:^|(?<=[ \t]))#++[ \t]*+$")
 _ANCHOR = re.compile(r"[ \t]*\{#[^{}\n]{0,200}\}$")
 _INLINE_LINK = re.compile(r"!?\[([^\[\]\n]{0,1000})\]\([^()\n]{0,2000}(?:\([^()\n]{0,2000}\))?\)")
@@ -60,6 +61,12 @@ def find_headings(text: str) -> Iterator[Heading]:
             level, inner = 1 if match["line"][0] == "=" else 2, match["setext"]
         if len(inner) <= _MAX_HEADING_CHARACTERS and (heading := strip_markup(inner)):
             yield Heading(match.start(), level, heading)
+
+
+def main_heading(headings: Iterable[Heading]) -> str:
+    """Return the first heading of level 1 of two words or more, else the first one of level 1; "" without any."""
+    texts = [heading.text for heading in headings if heading.level == 1]
+    return next((text for text in texts if _WORDS.search(text)), next(iter(texts), ""))
 
 
 def find_links(text: str) -> tuple[str, ...]:

@@ -14,6 +14,7 @@ from clew.indexing.sources.markdown import (
     FrontMatter,
     find_headings,
     find_links,
+    main_heading,
     read_alias_line,
     read_front_matter,
     strip_markup,
@@ -66,14 +67,13 @@ def make_markdown_document(document_id: str, name: str, text: str, matter: Front
     if not body.strip():
         raise InputError("empty: the file holds front matter and no text under it")
     headings = list(find_headings(body))
-    main = next((heading.text for heading in headings if heading.level == 1), "")
     path, places = HeadingPath(), [PlaceStart(0, Place(line=line))]
     for heading in headings:
         line += body.count("\n", places[-1].offset, heading.offset)
         places = places if heading.offset else []
         places.append(PlaceStart(heading.offset, Place(line=line, heading=path.enter(heading.level, heading.text))))
     aliases = (*front.aliases, *read_alias_line(body))
-    titles = [strip_markup(front.title), main, name]
+    titles = [strip_markup(front.title), main_heading(headings), name]
     return _make_document(document_id, body, titles, aliases, find_links(body), tuple(places), front.fields)
 
 

@@ -10,7 +10,7 @@ from typing import NoReturn
 
 from clew.errors import InputError
 from clew.indexing.sources.discovery import SourcedDocument
-from clew.indexing.sources.markdown import is_int64
+from clew.indexing.sources.markdown import find_headings, is_int64, main_heading
 from clew.indexing.sources.plain_text import join_line_ends
 from clew.indexing.sources.tables import row_text
 from clew.text.display import format_count
@@ -105,10 +105,11 @@ def make_record_document(record: Mapping[str, object], fallback_id: str) -> Docu
     title = record.get("title")
     if title is not None and not isinstance(title, str):
         raise InputError(f'"title" is {_describe_type(title)}; wanted a string or nothing')
+    text = _read_text(record)
     return Document(
         id=_read_id(record.get("id"), fallback_id),
-        title=" ".join((title or "").split()),
-        text=_read_text(record),
+        title=" ".join((title or "").split()) or main_heading(find_headings(text)),
+        text=text,
         metadata=metadata,
         aliases=_read_strings(record, "aliases"),
         links=_read_strings(record, "links"),
