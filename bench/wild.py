@@ -1,8 +1,8 @@
 """Web pages as they come: `python bench/wild.py [--retrievers a,b] [--misses]`.
 
-1,063 pages without titles, of up to a megabyte, with questions of one fact, of several facts, and for a summary. Printed
-are the share of a question's pages among the first five documents, and the share of the questions all of whose pages
-are among the first ten passages. The set is for development.
+1,063 pages without titles, of up to a megabyte, with questions of one fact, of several facts, and for a summary.
+Printed are the share of a question's pages among the first five documents, and the share of the questions all of whose
+pages are among the first ten passages. The set is for development.
 """
 
 import argparse

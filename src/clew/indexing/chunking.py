@@ -8,7 +8,8 @@ Source: the `semchunk` library. Differs from the source: the three preparations 
 """
 
 import re
-from collections.abc import Iterator
+import string
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from importlib.metadata import version
 from typing import cast
@@ -20,6 +21,7 @@ from clew.text.places import cut_places
 from clew.types import Document, Passage
 
 _CHARACTERS_PER_TOKEN = 16
+_UNREAD_PER_TOKEN = 64
 _UNSPACED_SCRIPTS = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003134f"
 _UNREAD = "\ue000"  # for private use: neither a word nor white space
 _TOKEN = re.compile(rf"[{_UNSPACED_SCRIPTS}]|[^\W{_UNSPACED_SCRIPTS}]+")
@@ -35,10 +37,12 @@ def count_tokens(text: str) -> int:
 
     A word counts 1, a letter of a script without spaces 1, punctuation and white space 0; a text counts at least 1 for
     each 16 characters begun, so that encoded data, emoji and rows of dots have a size too. What of a page is not read
-    counts 1 for 64 characters.
+    counts 1 for `_UNREAD_PER_TOKEN` characters.
     """
     unread = text.count(_UNREAD)
-    return max(len(_TOKEN.findall(text)), -(-(len(text) - unread) // _CHARACTERS_PER_TOKEN)) + unread // 64
+    return (
+        max(len(_TOKEN.findall(text)), -(-(len(text) - unread) // _CHARACTERS_PER_TOKEN)) + unread // _UNREAD_PER_TOKEN
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +86,7 @@ class Chunker:
         read = blank_unread(document.text, _UNREAD)
         if count_tokens(read[start:end]) <= self.max_tokens:
             return [replace(whole, places=next(cut_places(document.places, document.text, [(start, end)])))]
-        spans = list(self._passage_spans(document.text, read, start, end))
+        spans = self._join_unread(read, list(self._passage_spans(document.text, read, start, end)))
         places = cut_places(document.places, document.text, spans)
         return [
             replace(
@@ -95,6 +99,21 @@ class Chunker:
             )
             for number, ((first, last), own) in enumerate(zip(spans, places, strict=True), 1)
         ]
+
+    def _join_unread(self, read: str, spans: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+        """Return the spans, those of which nothing is read joined to a neighbour where both are not too long."""
+        joined: list[tuple[int, int]] = []
+        is_after_unread = False
+        for first, last in spans:
+            is_unread = not read[first:last].strip(_UNREAD + string.whitespace)
+            is_short = joined and last - joined[-1][0] <= self.max_tokens * _UNREAD_PER_TOKEN
+            if is_short and (is_unread or is_after_unread):
+                joined[-1] = joined[-1][0], last
+                is_after_unread = is_unread and is_after_unread
+            else:
+                joined.append((first, last))
+                is_after_unread = is_unread
+        return joined
 
     def _passage_spans(self, text: str, read: str, start: int, end: int) -> Iterator[tuple[int, int]]:
         from semchunk.semchunk import chunk

@@ -273,9 +273,9 @@ def test_the_run_of_another_network_or_recipe_is_refused(question_sets: Sets, tm
     short = replace(RECIPE, epochs=1)
     train_selection(some, some, reader, ENCODER, SelectionRecipe(SETTINGS, FEEDBACK, short), tmp_path, silent)
     for settings, recipe in ((ScorerSettings(width=4), short), (SETTINGS, RECIPE)):
-        with pytest.raises(InputError, match="another (folder|one)"):
+        with pytest.raises(InputError, match=r"another (folder|one)"):
             train_selection(some, some, reader, ENCODER, SelectionRecipe(settings, FEEDBACK, recipe), tmp_path, silent)
-    with pytest.raises(InputError, match="another (folder|one)"):
+    with pytest.raises(InputError, match=r"another (folder|one)"):
         train_selection(
             some,
             some,
