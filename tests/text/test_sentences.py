@@ -142,6 +142,10 @@ def test_short_sentences_of_a_passage_join_the_one_before(text: str, expected: l
         ("ship: Fram; built: 1892\n\nship: Gjoa\n\nYes.", ["ship: Fram; built: 1892", "ship: Gjoa", "Yes."]),
         (f"{LONG}.\n\nship: Fram\n\nNo.\n\nYes.", [f"{LONG}.", "ship: Fram", "No.\n\nYes."]),
         (f"{LONG}.\n\nno row", [f"{LONG}.\n\nno row"]),
+        (
+            "No. of crew: 16; note: Hot. Do not touch!\n\nport: Oslo",
+            ["No. of crew: 16; note: Hot. Do not touch!", "port: Oslo"],
+        ),
         (f"{LONG}.\nship: Fram", [f"{LONG}.\nship: Fram"]),
     ],
 )

@@ -5,6 +5,7 @@ from collections import deque
 from collections.abc import Sequence
 
 from clew.text.casing import COMMON_WORDS
+from clew.text.rows import RowCell, find_key, row_cells
 from clew.types import Mention
 
 _MONTH = r"(?:January|February|March|April|May|June|July|August|September|October|November|December)"
@@ -50,9 +51,36 @@ _CJK_FUNCTION = re.compile(
 )
 _CASELESS_WORD = re.compile(r"[\u0590-\u08ff\u0900-\u0dff\uac00-\ud7af\u1000-\u109f\u10a0-\u10ff\u1200-\u137f]{3,}")
 
+MAX_CELL_NAME = 60
+"""Characters of a cell that is one name, at most."""
+_WORDS = re.compile(r"[.!?](?:\s|\Z)|(?:\S+\s+){7}\S")  # a sentence, or more words than a name has
+_LIST = re.compile(r"[,;:]\s")
+_LETTER = re.compile(r"[^\W\d_]")
+
 
 def find_mentions(text: str, start: int, end: int) -> list[Mention]:
-    """Return the mentions in `text[start:end]`, ordered, without overlaps; literals win over capitalised spans."""
+    """Return the mentions in `text[start:end]`, ordered, without overlaps; literals win over capitalised spans.
+
+    Of a row of a table each short cell is one, and none reaches beyond its cell or into the names of columns.
+    """
+    cells = row_cells(text, start, end)
+    if cells:
+        key = find_key(text, cells)
+        return [found for at, cell in enumerate(cells) for found in _cell_mentions(text, cell, is_key=at == key)]
+    return _find_in_words(text, start, end)
+
+
+def _cell_mentions(text: str, cell: RowCell, *, is_key: bool) -> list[Mention]:
+    start, end = cell.start, cell.end
+    is_name = end - start <= MAX_CELL_NAME and _LETTER.search(text, start, end) and not _WORDS.search(text, start, end)
+    if not is_name or not (is_key or _LIST.search(text, start, end) is None):
+        return _find_in_words(text, start, end)
+    literal = _LITERALS.fullmatch(text, start, end)
+    kind = literal.lastgroup if literal else None
+    return [_as_mention(text, start, end) if kind in (None, "quoted") else Mention(text[start:end], kind, start, end)]
+
+
+def _find_in_words(text: str, start: int, end: int) -> list[Mention]:
     literals = _find_literals(text, start, end)
     occupied = sorted((m.start, m.end) for m in literals)
     spans = [s for s in _capitalised_spans(text, start, end) if not _overlaps(s, occupied)]

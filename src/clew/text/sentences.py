@@ -9,6 +9,8 @@ import re
 from dataclasses import dataclass, field
 from functools import lru_cache
 
+from clew.text.rows import find_row_end
+
 
 def _word_set(words: str) -> frozenset[str]:
     return frozenset(words.split())
@@ -66,7 +68,7 @@ def sentence_spans(text: str) -> list[tuple[int, int]]:
 
     The spans do not overlap, neither start nor end with white space, and together cover every other character. A blank
     line ends a sentence, and so does the line of a heading, list item, quotation or table; any other line break does
-    unless the line is long or the next one starts in lower case, as in wrapped text.
+    unless the line is long or the next one starts in lower case, as in wrapped text. A row of a table is one sentence.
     """
     spans = []
     start = 0
@@ -173,22 +175,22 @@ def _ends_of_short_text(text: str) -> tuple[int, ...]:
 def _sentence_ends(text: str) -> list[int]:
     """Return where sentences end, ascending."""
     paragraphs = [_Paragraph(0)]
-    line_start, block = 0, _BLOCK_START.match(text) is not None
+    line_start, block = 0, _find_block(text, 0)
     for mark in _BOUNDARY.finditer(text):
         paragraph = paragraphs[-1]
         if mark["line"] is not None:
-            next_block = _BLOCK_START.match(text, _before_indent(text, mark.end())) is not None
-            if block or next_block or _line_ends_sentence(text, line_start, mark):
+            next_block = _find_block(text, mark.end())
+            if block >= 0 or next_block >= 0 or _line_ends_sentence(text, line_start, mark):
                 paragraph.ends.append(mark.start())
             if _is_blank_line(mark):
                 paragraphs.append(_Paragraph(mark.end()))
             line_start, block = mark.end(), next_block
+        elif mark.end() <= block:
+            continue  # within a row
         elif mark["full"] is not None:
             if mark.group()[-1] not in "」』”’" or text[mark.end() : mark.end() + 1] not in _QUOTATION_CONTINUES:
                 paragraph.ends.append(mark.end())
-        elif mark.end() == len(text):
-            paragraph.ends.append(mark.end())
-        elif text[mark.end()].isspace():
+        elif text[mark.end() : mark.end() + 1].isspace():  # the end of the text is one anyway
             begin = _skip_whitespace(text, mark.end())
             following = _NEXT_WORD.match(text, begin)
             word = following["word"] if following else ""
@@ -224,6 +226,12 @@ class _Paragraph:
 
 def _is_blank_line(mark: re.Match[str]) -> bool:
     return len(_LINE_BREAK.findall(mark["line"])) > 1
+
+
+def _find_block(text: str, position: int) -> int:
+    """Return where a block that begins a line ends, as far as no sentence can end in it: a row; -1 without a block."""
+    row_end = find_row_end(text, position)
+    return position if row_end < 0 and _BLOCK_START.match(text, _before_indent(text, position)) else row_end
 
 
 def _before_indent(text: str, position: int) -> int:

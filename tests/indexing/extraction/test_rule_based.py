@@ -184,3 +184,26 @@ def test_long_runs_of_one_piece_have_the_expected_mentions(piece: str, count: in
     check_spans(text, result)
     assert len(result.mentions) == count
     assert not result.triples
+
+
+@pytest.mark.parametrize(
+    ("row", "names", "triples"),
+    [
+        (
+            "widget: widget-317; timeout (s): 2219 ms; Crew: 16; Ports: Oslo, Bergen; use: dark blue",
+            ["widget-317", "2219 ms", "Oslo", "Bergen", "dark blue"],
+            ["timeout (s) 2219 ms", "Crew 16", "Ports Oslo", "Ports Bergen", "use dark blue"],
+        ),
+        ("No.: 3; ship: Polar, the Fram", ["Polar, the Fram"], ["No. 3"]),
+        ("day: 2024-03-01; high: 12 °C; wind: north", ["2024-03-01", "12 °C", "north"], ["high 12 °C", "wind north"]),
+        ("Paris, Texas; population: 24,171; county: Lamar", ["Paris, Texas", "24,171", "Lamar"], None),
+        ("| widget-317 | 2219 ms | team-9 |", ["widget-317", "2219 ms", "team-9"], None),
+        ("Fram (Korean: 프람; Norwegian: Fram) is a ship.", None, None),
+    ],
+)
+def test_names_of_a_row_end_at_its_cells(row: str, names: list[str] | None, triples: list[str] | None) -> None:
+    result = extract(row, "Parts")
+    check_spans(row, result)
+    assert names is None or [mention.name for mention in result.mentions] == names
+    assert triples is None or [" ".join(triple[1:]) for triple in result.triples] == triples
+    assert names is None or {triple[0] for triple in result.triples} <= {names[0]}

@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clew.indexing.sources.markdown import find_headings, find_links, read_alias_line, read_front_matter, strip_markup
+from clew.indexing.sources.plain_text import make_markdown_document
 
 MARKS = st.text(alphabet="[]()!<>`#*_=-~|\\\"' \n\tab:;,.{}é漢", max_size=80)
 
@@ -116,3 +117,44 @@ def test_links_written_on_their_own_lines_are_all_found(targets: list[str]) -> N
     text = "\n\n".join(f"[shown]({target})" for target in targets)
     assert find_links(text) == tuple(targets)
     assert find_links("~~~\n" + text + "\n~~~\n") == ()
+
+
+TABLE = """# Ships
+
+## Old
+ship | built \\| lost `(year)` |
+:--|--:
+**Fram** | 1892
+[Gjøa](g.md) | 1872 \\| 73<br>x |
+ Maud |
+In ice.
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "rows"),
+    [
+        (
+            TABLE,
+            ["ship: Fram; built | lost (year): 1892", "ship: Gjøa; built | lost (year): 1872 | 73, x", "ship: Maud"],
+        ),
+        ("| | No. of crew: |\n|---|---|\n| Fram | 16 |", ["Fram; No. of crew: 16"]),
+        ("| a | b |\n|---|\n| 1 | 2 |\n", []),
+        ("| a | b |\n|---|---|\n\n| 1 | 2 |\n", []),
+        ("```\n| a | b |\n|---|---|\n| 1 | 2 |\n```\n", []),
+    ],
+)
+def test_rows_of_tables_are_paragraphs_with_the_names_of_columns(text: str, rows: list[str]) -> None:
+    document = make_markdown_document("id", "name", text)
+    paragraphs = document.text.split("\n\n")
+    assert [paragraph for paragraph in paragraphs if paragraph in rows] == rows
+    assert rows or document.text == text
+
+
+def test_a_table_leaves_each_heading_and_row_on_its_line() -> None:
+    document = make_markdown_document("id", "name", TABLE)
+    lines = {place.place.line: document.text[place.offset :].split("\n")[0] for place in document.places}
+    assert lines[3] == "## Old"
+    assert lines[6] == "ship: Fram; built | lost (year): 1892"
+    assert lines[8] == "ship: Maud"
+    assert lines[9] == "In ice."

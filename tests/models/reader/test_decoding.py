@@ -10,13 +10,14 @@ TEXTS = ("aa bb aa cc dd", "bb ee aa ff gg")
 
 
 def make_window() -> Window:
-    """Two words of a question, then the words of both texts, a mark after each."""
+    """Two words of a question, then the words of both texts, a mark after each; the last sentence is a short cell."""
     text = [-1, -1, -1, *[0] * 5, -1, *[1] * 5, -1]
     starts = [0, 0, 0, *range(0, 15, 3), 0, *range(0, 15, 3), 0]
     ends = [0, 0, 0, *range(2, 16, 3), 0, *range(2, 16, 3), 0]
     zeros = np.zeros(len(text), dtype=np.int64)
     sentence = [-1, -1, -1, 0, 0, 0, 1, 1, -1, *[2] * 5, -1]
-    return Window(zeros, zeros, *(np.array(values, dtype=np.int64) for values in (text, sentence, starts, ends)))
+    whole = [int(number == 2) for number in sentence]
+    return Window(zeros, zeros, *(np.array(values, dtype=np.int64) for values in (text, sentence, starts, ends, whole)))
 
 
 def every_answer(scores: WindowScores, window: Window) -> dict[str, float]:
@@ -29,6 +30,7 @@ def every_answer(scores: WindowScores, window: Window) -> dict[str, float]:
         for first in allowed
         for last in allowed
         if first <= last < first + MAX_SPAN_TOKENS and window.sentence[first] == window.sentence[last]
+        if not window.whole[first] or last - first == 4
     }
     for (first, last), value in spans.items():
         words = TEXTS[window.text[first]][window.starts[first] : window.ends[last]]
@@ -54,6 +56,6 @@ def test_probabilities_are_those_of_all_places(seed: int) -> None:
 
 
 def test_a_window_without_text_has_no_words() -> None:
-    window = Window(*(np.full(3, -1, dtype=np.int64) for _ in range(6)))
+    window = Window(*(np.full(3, -1, dtype=np.int64) for _ in range(7)))
     spans = best_spans(WindowScores(np.zeros((3, 2), np.float32), np.zeros(4, np.float32)), window, ())
     assert {one.text for one in spans} == {"yes", "no"}

@@ -2,7 +2,8 @@
 
 Mentions: capitalised spans (`University of Oslo`), quoted names, acronyms, dates, numbers with units, identifiers; and
 in scripts without capitals the stretches between function words. Triples: within a sentence, (subject, the words before
-the mention, mention); the subject is the name that opens the sentence, else the passage's title.
+the mention, mention); the subject is the name that opens the sentence, else the passage's title. Of a row of a table
+the subject is its first cell that is no bare number, and the name of each other cell's column is the relation.
 
 Source: none; the patterns are Clew's own. Differs from the source: nothing.
 """
@@ -11,12 +12,13 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from clew.text.mentions import WORD, find_mentions
+from clew.text.mentions import MAX_CELL_NAME, WORD, find_mentions
 from clew.text.normalization import name_key
+from clew.text.rows import RowCell, find_key, row_cells
 from clew.text.sentences import sentence_spans
 from clew.types import Extraction, Failure, Mention, Passage
 
-RULES_VERSION = "rules-2"
+RULES_VERSION = "rules-3"
 MAX_RELATION_WORDS = 7
 DEFAULT_RELATION = "mentions"
 _BRACKETS = re.compile(r"[(（\[][^()（）\[\]]*[)）\]]")
@@ -50,6 +52,8 @@ def relate_mentions(
     text: str, sentence: tuple[int, int], mentions: Sequence[Mention], title: str
 ) -> list[tuple[str, str, str]]:
     """Return a triple for each mention of the sentence `text[start:end]` but its subject, which is the head."""
+    if cells := row_cells(text, *sentence):
+        return _relate_cells(text, cells, mentions)
     if not mentions:
         return []
     title_key = name_key(title)
@@ -69,6 +73,20 @@ def relate_mentions(
         if not subject:
             subject, subject_key = mention.name, key
     return triples
+
+
+def _relate_cells(text: str, cells: Sequence[RowCell], mentions: Sequence[Mention]) -> list[tuple[str, str, str]]:
+    """Return the triples of a row: the names in a cell, else a short cell as it is, under the name of its column."""
+    names = {cell: [m.name for m in mentions if cell.start <= m.start and m.end <= cell.end] for cell in cells}
+    key = cells[find_key(text, cells)]
+    subject = "".join(names[key][:1]) or text[key.start : key.end]
+    return [
+        (subject, " ".join(cell.column.split()[-MAX_RELATION_WORDS:]) or DEFAULT_RELATION, name)
+        for cell in cells
+        if cell is not key
+        for name in names[cell] or [text[cell.start : cell.end]]
+        if len(name) <= MAX_CELL_NAME and WORD.search(name) and name_key(name) != name_key(subject)
+    ]
 
 
 def relation_words(gap: str) -> str:

@@ -24,12 +24,14 @@ from clew.models.encoders.int8_minilm import Int8MiniLM
 from clew.protocols import StateEncoder
 from clew.store.weights_io import PRETRAINED_FOLDER, read_weights, write_weights
 from clew.text.casing import COMMON_WORDS, is_uninformative
+from clew.text.mentions import find_mentions
 from clew.text.normalization import name_key
+from clew.text.rows import row_cells
 from clew.text.sentences import sentence_spans
 from clew.types import Extraction, Failure, Mention, Passage
 
 EXTRACTOR_WEIGHTS = PRETRAINED_FOLDER / "extractor"
-LEARNED_VERSION = "learned-1"
+LEARNED_VERSION = "learned-2"
 _ARRAYS = ("hidden", "hidden_bias", "output", "output_bias")
 
 
@@ -149,10 +151,13 @@ def _make_extraction(passage: Passage, spans: Sequence[tuple[int, int]]) -> Extr
     names = [(passage.text[start:end], start, end) for start, end in spans]
     mentions = [Mention(n, mention_kind(n), start, end) for n, start, end in names if name_key(n) not in COMMON_WORDS]
     triples: list[tuple[str, str, str]] = []
-    for sentence in sentence_spans(passage.text):
-        own = [m for m in mentions if sentence[0] <= m.start and m.end <= sentence[1]]
-        triples += relate_mentions(passage.text, sentence, own, passage.title)
-    return Extraction(tuple(mentions), tuple(dict.fromkeys(triples)))
+    for start, end in sentence_spans(passage.text):
+        own = [m for m in mentions if start <= m.start and m.end <= end]
+        if row_cells(passage.text, start, end):  # names are its cells, which prose taught nothing of
+            own = find_mentions(passage.text, start, end)
+            mentions = [*(m for m in mentions if m.end <= start or end <= m.start), *own]
+        triples += relate_mentions(passage.text, (start, end), own, passage.title)
+    return Extraction(tuple(sorted(mentions, key=lambda m: m.start)), tuple(dict.fromkeys(triples)))
 
 
 def save_extractor(folder: Path, weights: ExtractorWeights) -> None:

@@ -1,4 +1,4 @@
-"""Structure of Markdown texts: headings, links, aliases; all patterns take linear time (50 MB lines).
+"""Structure of Markdown texts: headings, links, aliases, tables; all patterns take linear time (50 MB lines).
 
 Front matter of Markdown: the YAML between two lines `---` at the very start, by PyYAML.
 """
@@ -10,6 +10,8 @@ from datetime import date
 from itertools import accumulate
 from math import isfinite
 from typing import Any, NamedTuple
+
+from clew.indexing.sources.tables import row_text
 
 
 class Heading(NamedTuple):
@@ -30,6 +32,13 @@ _HEADING = re.compile(
     re.M,
 )
 _WORDS = re.compile(r"[^\W\d_]{2,}[^\w]+(?:\w+[^\w]+){0,9}?[^\W\d_]{2,}")
+_TABLE = re.compile(
+    r"^[ \t]*+(?P<header>(?=[^\n]*\|)[^\n]++)\n(?P<marks>(?=[^\n]*-)(?=[^\n]*\|)[ \t|:-]++\r?)\n"
+    r"(?P<rows>(?:[ \t]*+(?!\#|>|```|~~~)(?=[^\n]*\|)[^\n]++(?:\n|\Z))++)",
+    re.M,
+)
+_CELL_BORDER = re.compile(r"(?<!\\)\|")
+_LINE_TAG = re.compile(r"[ \t]*<br ?/?>[ \t]*", re.I)
 _CLOSING_MARKS = re.compile(r"(?:^|(?<=[ \t]))#++[ \t]*+$")
 _ANCHOR = re.compile(r"[ \t]*\{#[^{}\n]{0,200}\}$")
 _INLINE_LINK = re.compile(r"!?\[([^\[\]\n]{0,1000})\]\([^()\n]{0,2000}(?:\([^()\n]{0,2000}\))?\)")
@@ -67,6 +76,42 @@ def main_heading(headings: Iterable[Heading]) -> str:
     """Return the first heading of level 1 of two words or more, else the first one of level 1; "" without any."""
     texts = [heading.text for heading in headings if heading.level == 1]
     return next((text for text in texts if _WORDS.search(text)), next(iter(texts), ""))
+
+
+class TextPart(NamedTuple):
+    """A part of a text from an offset on: a row of a table under the names of its columns, or what is around tables."""
+
+    start: int
+    end: int
+    text: str
+
+
+def write_rows(text: str) -> Iterator[TextPart]:
+    """Yield the parts of a Markdown text, each row of its tables as a paragraph `ship: Fram; built: 1892`."""
+    done = 0
+    for table in _matches_outside_code(_TABLE, text):
+        header, marks = (_read_cells(table[name]) for name in ("header", "marks"))
+        if len(header) != len(marks) or table.start() < done:
+            continue
+        before = text[done : table.start()]
+        if before:
+            yield TextPart(done, table.start(), before if before.endswith("\n\n") else f"{before}\n")
+        done = table.start("rows")
+        for line in table["rows"].splitlines(keepends=True):
+            row = row_text(header, _read_cells(line))
+            done += len(line)
+            if row:
+                yield TextPart(done - len(line), done, f"{row}\n\n")
+        done = next((at for at in range(done, len(text)) if text[at] not in "\r\n"), len(text))
+    if done < len(text) or not done:
+        yield TextPart(done, len(text), text[done:])
+
+
+def _read_cells(line: str) -> list[str]:
+    """Return the cells of a row of a table, without markup."""
+    inner = line.strip().removeprefix("|")
+    inner = inner if inner.endswith("\\|") else inner.removesuffix("|")
+    return [strip_markup(_LINE_TAG.sub(", ", cell)) for cell in _CELL_BORDER.split(inner)]
 
 
 def find_links(text: str) -> tuple[str, ...]:

@@ -1,4 +1,6 @@
-"""Documents from the contents of files: texts and Markdown as they stand in the file, line for line.
+"""Documents from the contents of files: texts and Markdown as they stand in the file, line for line, but for tables.
+
+A row of a table in Markdown is a paragraph with the names of its columns, as in all other kinds of files.
 
 Encodings of text files: UTF-8, UTF-16 and UTF-32 by their marks, else the likeliest by `charset-normalizer`.
 """
@@ -18,8 +20,10 @@ from clew.indexing.sources.markdown import (
     read_alias_line,
     read_front_matter,
     strip_markup,
+    write_rows,
 )
 from clew.text.normalization import fold
+from clew.text.places import cut_places
 from clew.types import Document, Place, PlaceStart
 
 _MAX_TITLE_CHARACTERS = 100
@@ -74,7 +78,18 @@ def make_markdown_document(document_id: str, name: str, text: str, matter: Front
         places.append(PlaceStart(heading.offset, Place(line=line, heading=path.enter(heading.level, heading.text))))
     aliases = (*front.aliases, *read_alias_line(body))
     titles = [strip_markup(front.title), main_heading(headings), name]
-    return _make_document(document_id, body, titles, aliases, find_links(body), tuple(places), front.fields)
+    text, moved = _write_tables(body, places)
+    return _make_document(document_id, text, titles, aliases, find_links(body), moved, front.fields)
+
+
+def _write_tables(body: str, places: Sequence[PlaceStart]) -> tuple[str, tuple[PlaceStart, ...]]:
+    """Return a text with the rows of its tables as paragraphs, and its places, with one more for each row."""
+    parts = list(write_rows(body))
+    moved, length = list[PlaceStart](), 0
+    for part, own in zip(parts, cut_places(places, body, [part[:2] for part in parts]), strict=True):
+        moved += [PlaceStart(length + place.offset, place.place) for place in own]
+        length += len(part.text)
+    return "".join(part.text for part in parts), tuple(moved)
 
 
 def make_contents_document(document_id: str, name: str, contents: FileContents) -> Document:

@@ -1,6 +1,7 @@
 """Tables of documents: rows of CSV, cells that span rows and columns, rows as text under the names of their columns."""
 
 import csv
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import takewhile
 from typing import NamedTuple
@@ -48,7 +49,10 @@ def row_text(header: Sequence[str], cells: Sequence[str]) -> str:
     width = max(len(header), len(cells))
     names = [*header, *[""] * (width - len(header))]
     values = [*cells, *[""] * (width - len(cells))]
-    pairs = [(" ".join(name.split()), " ".join(value.split())) for name, value in zip(names, values, strict=True)]
+    pairs = [
+        (" ".join(re.split(r"[\s:;]+", name)).strip(), " ".join(value.split()))  # a name ends at its colon
+        for name, value in zip(names, values, strict=True)
+    ]
     return "; ".join(f"{name}: {value}" if name else value for name, value in pairs if value)
 
 

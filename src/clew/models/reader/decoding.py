@@ -45,7 +45,7 @@ def best_spans(scores: WindowScores, window: Window, texts: Sequence[str]) -> li
     found = [ReadSpan(word, float(kinds[at])) for at, word in ((1, "yes"), (2, "no"))]
     if (window.text >= 0).any():
         merged: dict[str, ReadSpan] = {}
-        for begin, end, share in _likeliest_places(scores.spans, window.sentence):
+        for begin, end, share in _likeliest_places(scores.spans, window.sentence, window.whole):
             source, start, stop = int(window.text[begin]), int(window.starts[begin]), int(window.ends[end])
             words = " ".join(strip_marks(texts[source], start, stop).split())
             one = ReadSpan(words, share * float(kinds[0]), source, start, stop)
@@ -67,10 +67,12 @@ def _place(span: ReadSpan) -> tuple[int, int, int]:
     return span.source, span.start, span.end
 
 
-def _likeliest_places(scores: FloatArray, sentence: LongArray) -> list[tuple[int, int, float]]:
-    """Return first and last token of the likeliest spans within one sentence each, with their probabilities."""
+def _likeliest_places(scores: FloatArray, sentence: LongArray, whole: LongArray) -> list[tuple[int, int, float]]:
+    """Return first and last token of the likeliest spans within one sentence or cell each, with their probabilities."""
     distance = np.arange(len(sentence))[None, :] - np.arange(len(sentence))[:, None]
     fits = (distance >= 0) & (distance < MAX_SPAN_TOKENS) & (sentence[:, None] == sentence) & (sentence >= 0)
+    is_inner = (whole > 0) & (sentence == np.roll(sentence, 1))  # a token before it is of the same short cell
+    fits &= ~is_inner[:, None] & ~np.roll(is_inner, -1)
     first, last = np.nonzero(fits)
     shares = _softmax(scores[first, 0] + scores[last, 1])
     best = np.argsort(-shares, kind="stable")[:_BEST]

@@ -2,7 +2,8 @@
 
 A window is `[CLS] question [SEP] title : sentences [SEP] title : sentences [SEP] ...`, texts in the order given. What
 does not fit is left out by sentences: preferred ones stay first, then the first sentence of each text, then those that
-share rare words with the question. Headings, targets of links and marks of Markdown are not read.
+share rare words with the question. Headings, targets of links and marks of Markdown are not read. Of the rows of a
+table those stay of whose cells the question names most; an answer is within one cell, and a short one is whole.
 
 Source: own rules. Differs from the source: nothing.
 """
@@ -17,6 +18,9 @@ from typing import Any, final
 import numpy as np
 
 from clew.arrays import LongArray
+from clew.text.mentions import MAX_CELL_NAME
+from clew.text.normalization import name_key
+from clew.text.rows import RowCell, row_cells
 from clew.text.sentences import sentence_spans
 from clew.types import Evidence
 
@@ -53,9 +57,10 @@ class Window:
     ids: LongArray  # (L,)
     types: LongArray  # (L,) 0 for the question, 1 for the texts
     text: LongArray  # (L,) position of the text that a token is of; -1 for the question, titles and special tokens
-    sentence: LongArray  # (L,) number of the sentence that a token is of; -1 where there is none
+    sentence: LongArray  # (L,) number of the sentence or cell that a token is of; -1 for none, and names of columns
     starts: LongArray  # (L,) first character in the text, 0 where there is none
     ends: LongArray  # (L,)
+    whole: LongArray  # (L,) 1 for a token of a short cell, which answers as a whole or not at all
 
     def stretches(self) -> tuple[tuple[int, int, int], ...]:
         """Return text, start and end of each stretch of neighbouring tokens, in their order."""
@@ -74,8 +79,12 @@ class _Sentence:
     ids: list[int]
     starts: list[int]
     ends: list[int]
+    parts: list[int]  # of each token: the number of its cell in a row, -1 for none; else 0
+    whole: list[int]
     is_first: bool
     is_preferred: bool
+    table: str | None = None  # the name of a row's first column; None where it is no row
+    named: int = 0  # letters of the cells of a row that the question names
     score: float = 0.0
 
 
@@ -86,21 +95,23 @@ class _Layout:
     sentences: list[int] = field(default_factory=list)
     starts: list[int] = field(default_factory=list)
     ends: list[int] = field(default_factory=list)
+    whole: list[int] = field(default_factory=list)
 
     def add(self, ids: Sequence[int]) -> None:
         """Add tokens that are of no sentence."""
-        self._add(ids, -1, -1, [0] * len(ids), [0] * len(ids))
+        nothing = [0] * len(ids)
+        self._add(ids, -1, [-1] * len(ids), nothing, nothing, nothing)
 
     def add_sentence(self, sentence: _Sentence) -> None:
-        number = 1 + max(self.sentences, default=-1)
-        self._add(sentence.ids, sentence.text, number, sentence.starts, sentence.ends)
+        first = 1 + max(self.sentences, default=-1)
+        numbers = [part if part < 0 else first + part for part in sentence.parts]
+        self._add(sentence.ids, sentence.text, numbers, sentence.starts, sentence.ends, sentence.whole)
 
-    def _add(self, ids: Sequence[int], text: int, number: int, starts: Sequence[int], ends: Sequence[int]) -> None:
+    def _add(self, ids: Sequence[int], text: int, *columns: Sequence[int]) -> None:
         self.ids += ids
         self.texts += [text] * len(ids)
-        self.sentences += [number] * len(ids)
-        self.starts += starts
-        self.ends += ends
+        for own, values in zip((self.sentences, self.starts, self.ends, self.whole), columns, strict=True):
+            own += values
 
 
 @final
@@ -116,7 +127,10 @@ class WindowMaker:
         """Return the window of a question and of n texts, of which the sentences that fit it least are left out."""
         question_ids = self._tokenizer.encode(question, add_special_tokens=False).ids[:MAX_QUESTION_TOKENS]
         titles = [self._read_title(text.title) for text in texts]
-        sentences = [sentence for at, text in enumerate(texts) for sentence in self._read_sentences(at, text)]
+        question_key = f" {name_key(question)} "
+        sentences = _drop_other_rows(
+            [sentence for at, text in enumerate(texts) for sentence in self._read_sentences(at, text, question_key)]
+        )
         used = 2 + len(question_ids) + sum(len(title) + 1 for title in titles)
         if used + sum(len(sentence.ids) for sentence in sentences) > self._max_tokens:
             sentences = _select(sentences, question_ids, titles, self._max_tokens - 2 - len(question_ids))
@@ -132,7 +146,7 @@ class WindowMaker:
                 layout.add_sentence(sentence)
             layout.add([self._end])
         types = [0] * question_length + [1] * (len(layout.ids) - question_length)
-        columns = (layout.ids, types, layout.texts, layout.sentences, layout.starts, layout.ends)
+        columns = (layout.ids, types, layout.texts, layout.sentences, layout.starts, layout.ends, layout.whole)
         return Window(*(np.array(values, dtype=np.int64) for values in columns))
 
     def _read_title(self, title: str) -> list[int]:
@@ -140,7 +154,7 @@ class WindowMaker:
         found: list[int] = self._tokenizer.encode(f"{title}:", add_special_tokens=False).ids if title else []
         return found[:MAX_TITLE_TOKENS]
 
-    def _read_sentences(self, at: int, text: ReaderText) -> list[_Sentence]:
+    def _read_sentences(self, at: int, text: ReaderText, question_key: str) -> list[_Sentence]:
         content = text.text[:_MAX_CHARACTERS]
         encoding = self._tokenizer.encode(content, add_special_tokens=False)
         ids, offsets = np.array(encoding.ids), np.array(encoding.offsets, dtype=np.int64).reshape(-1, 2)
@@ -154,11 +168,38 @@ class WindowMaker:
                 continue  # a heading answers nothing
             first, last = np.searchsorted(offsets[:, 0], (start, end)).tolist()
             is_preferred = any(start < b and a < end for a, b in text.preferred)
+            cells = row_cells(content, start, end)
+            table, named = cells[0].column if cells else None, _count_named(content, cells, question_key)
             for begin in range(first, last, _MAX_SENTENCE_TOKENS):
                 part = slice(begin, min(begin + _MAX_SENTENCE_TOKENS, last))
                 starts, ends = offsets[part].T.tolist()
-                found.append(_Sentence(at, ids[part], starts, ends, not found, is_preferred))
+                parts, whole = _find_parts(starts, cells)
+                found.append(
+                    _Sentence(at, ids[part], starts, ends, parts, whole, not found, is_preferred, table, named)
+                )
         return found
+
+
+def _find_parts(starts: Sequence[int], cells: Sequence[RowCell]) -> tuple[list[int], list[int]]:
+    """Return of each token of a sentence the number of its cell, and whether that one is short."""
+    if not cells:
+        return [0] * len(starts), [0] * len(starts)
+    parts = [next((n for n, cell in enumerate(cells) if cell.start <= start < cell.end), -1) for start in starts]
+    short = [cell.end - cell.start <= MAX_CELL_NAME for cell in cells]
+    return parts, [int(part >= 0 and short[part]) for part in parts]
+
+
+def _count_named(text: str, cells: Sequence[RowCell], question_key: str) -> int:
+    keys = {name_key(text[cell.start : cell.end]) for cell in cells if cell.end - cell.start <= MAX_CELL_NAME}
+    return sum(len(key) for key in keys if f" {key} " in question_key)
+
+
+def _drop_other_rows(sentences: Sequence[_Sentence]) -> list[_Sentence]:
+    """Return the sentences without the rows of a table of which the question names less than of another row of it."""
+    most: dict[str | None, int] = {}
+    for one in sentences:
+        most[one.table] = max(one.named, most.get(one.table, 0))
+    return [one for one in sentences if one.table is None or one.named == most[one.table]]
 
 
 def strip_marks(text: str, start: int = 0, end: int | None = None) -> str:
