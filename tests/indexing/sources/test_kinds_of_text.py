@@ -30,6 +30,25 @@ def test_other_encodings_are_read_and_said(tmp_path: Path, encoding: str) -> Non
     assert "since it is not UTF-8" in report.lines()[0]
 
 
+@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be", "utf-32-le", "utf-32-be"])
+@pytest.mark.parametrize("words", ["Café Zürich gehört Jürgen.\n", "Маяк стоит с 1887 года.\n", "一座灯塔，建于1887年。\n", "Two – “quoted”\n"])
+def test_utf_16_and_32_without_a_mark_are_read(tmp_path: Path, encoding: str, words: str) -> None:
+    (document,), report = read(write_file(tmp_path / "a.txt", words.encode(encoding)))
+    assert (document.text, report.encodings) == (words, {str(tmp_path / "a.txt"): encoding})
+    table = f"id;text\n1;{words}".encode(encoding)
+    assert read_single(write_file(tmp_path / "t.csv", table)).text == words.strip()
+    line = json.dumps({"text": words}, ensure_ascii=False).encode(encoding)
+    assert read_single(write_file(tmp_path / "l.jsonl", line + "\n".encode(encoding))).text == words
+    assert read_single(write_file(tmp_path / "p.html", f"<p>{words}</p>".encode(encoding))).text == words.strip()
+
+
+@pytest.mark.parametrize(
+    "data", [b"one\0two\0three\0", b"\x7fELF\2\1\1\0\0\0\0\0", "Größe\0Maß\0a".encode(), b"\0" * 8]
+)
+def test_nuls_that_make_no_letters_are_binary(tmp_path: Path, data: bytes) -> None:
+    assert "binary content" in read_failure(write_file(tmp_path / "a.txt", data)).reason
+
+
 @pytest.mark.parametrize(
     ("text", "title"),
     [

@@ -15,14 +15,19 @@ from tests.indexing.sources.reading import only_documents, read_single, write_fi
 def test_json_lines(tmp_path: Path) -> None:
     lines = (
         '\ufeff{"id": "a/\\"b\\" 🙂", "title": " A  B ", "text": "one", "metadata": {"year": 1911, "tags": ["x"],'
-        ' "no": null}, "lang": "en", "year": 1, "nested": {"x": 1}, "aliases": ["AB", " "], "links": ["c", "c"]}\n'
+        ' "no": null}, "lang": "en", "year": 1, "no": {"x": {"y": 1}}, "aliases": ["AB", " "], "links": ["c", "c"]}\n'
         "\n"
         '{"id": 7, "text": " two "}\r\n'
         '{"text": "three"}'
     )
     first, second, third = only_documents(read_documents([write_file(tmp_path / "r" / "x.jsonl", lines).parent]))
     assert first == Document(
-        'a/"b" 🙂', "A B", "one", {"lang": "en", "year": 1911, "tags": ["x"]}, aliases=("AB",), links=("c",)
+        'a/"b" 🙂',
+        "A B",
+        "one",
+        {"lang": "en", "no.x.y": 1, "year": 1911, "tags": ["x"]},
+        aliases=("AB",),
+        links=("c",),
     )
     assert second == Document("7", "", " two ")
     assert third == Document("x.jsonl:4", "", "three")
@@ -42,7 +47,7 @@ def test_json_lines(tmp_path: Path) -> None:
         (b'{"id": ["a"], "text": "t"}', '"id" is a list'),
         (b'{"title": 5, "text": "t"}', '"title" is a number'),
         (b'{"metadata": [], "text": "t"}', '"metadata" is a list'),
-        (b'{"metadata": {"a": {}}, "text": "t"}', 'metadata "a" is an object'),
+        (b'{"metadata": {"a": [{}]}, "text": "t"}', 'metadata "a" is a list'),
         (b'{"metadata": {"a": 9223372036854775808}, "text": "t"}', 'metadata "a" is a number'),
         (b'{"metadata": {"a": 1e999}, "text": "t"}', 'metadata "a" is a number'),
         (b'{"metadata": {"a": NaN}, "text": "t"}', "NaN"),
@@ -104,11 +109,11 @@ def test_rows_without_an_id_are_called_by_the_line_they_start_on(tmp_path: Path)
 
 def test_bad_rows_fail_alone(tmp_path: Path) -> None:
     content = (
-        b'id,text\na,fine\nb,one,two\nc\n,text\nd,"\xe9"\ne,"x"y\nf,\xff\na,again\n'
-        b'g,f\xc3\xadne \xc3\xa9\nh,"open\nto the end\n'
+        b'id,text\na,fine\nb,one,two\nc\n,text\nd,"\xe9"\ne,"x"y,z\nf,\xff\na,again\n'
+        b'g,f\xc3\xadne \xc3\xa9\nh,"open, and\ni,to the end\n'
     )
     results = list(read_documents([write_file(tmp_path / "t.csv", content)]))
-    assert [result.id for result in results if isinstance(result, Document)] == ["a", "g"]
+    assert [result.id for result in results if isinstance(result, Document)] == ["a", "g", "i"]
     failures = {result.item.rpartition(":")[2]: result.reason for result in results if isinstance(result, Failure)}
     assert {line: reason[:24] for line, reason in failures.items()} == {
         "3": "the row has 3 cells, its",
@@ -120,6 +125,26 @@ def test_bad_rows_fail_alone(tmp_path: Path) -> None:
         "9": 'the id "a" was already r',
         "11": "not a row of a table: un",
     }
+
+
+@pytest.mark.parametrize(
+    ("suffix", "table", "rows"),
+    [
+        ("csv", "id,text,\na,one,\nb,two\nc,three,,\n", {"a": "one", "b": "two", "c": "three"}),
+        ("csv", ",text\n7,one\n", {"t.csv:2": "one"}),
+        ("csv", "sep=;\r\nid;text\r\na;one, two\r\n", {"a": "one, two"}),
+        ("tsv", '"SEP=|"\nid|text\na|one', {"a": "one"}),
+        ("csv", 'id,text\na,"one\nb,two\nc,"three"\nd,"said "yes" twice"\n',
+         {"a": '"one', "b": "two", "c": "three", "d": '"said "yes" twice"'}),
+        ("tsv", 'id\ttext\na\t"one\nb\ttwo\nc\tthe "third"\nd\tfour"\n',
+         {"a": '"one', "b": "two", "c": 'the "third"', "d": 'four"'}),
+        ("tsv", 'id\ttext\na\t"one\nand two"\nb\t"three ""3"""\n', {"a": "one\nand two", "b": 'three "3"'}),
+    ],
+)  # fmt: skip
+def test_tables_as_programs_leave_them(tmp_path: Path, suffix: str, table: str, rows: dict[str, str]) -> None:
+    documents = only_documents(read_documents([write_file(tmp_path / f"t.{suffix}", table)]))
+    assert {document.id: document.text for document in documents} == rows
+    assert all(document.metadata in ({}, {"column 1": 7}) for document in documents)
 
 
 def test_a_cell_of_a_megabyte(tmp_path: Path) -> None:

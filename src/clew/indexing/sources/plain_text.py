@@ -2,11 +2,13 @@
 
 A row of a table in Markdown is a paragraph with the names of its columns, as in all other kinds of files.
 
-Encodings of text files: UTF-8, UTF-16 and UTF-32 by their marks, else the likeliest by `charset-normalizer`.
+Encodings of text files: UTF-8, UTF-16 and UTF-32, with their marks or without, else the likeliest by
+`charset-normalizer`.
 """
 
 import re
-from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE, BOM_UTF32_BE, BOM_UTF32_LE
+import unicodedata
+from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE, BOM_UTF32_BE, BOM_UTF32_LE, getincrementaldecoder
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -170,6 +172,8 @@ _OTHER_FORMATS = (  # whose first bytes may come without a NUL byte, and so pass
 )
 _COMMONEST = "cp1252"  # of several that make the same text
 _GUESSED_BYTES = 1 << 18
+_SAMPLE_BYTES = 1 << 16  # a multiple of 4
+_NO_LETTERS = frozenset({"Cc", "Cn", "Co", "Cs"})
 
 
 def find_encoding(data: bytes) -> tuple[str, int]:
@@ -184,12 +188,44 @@ def find_encoding(data: bytes) -> tuple[str, int]:
         if data.startswith(mark):
             return encoding, len(mark)
     if (zero := data.find(0)) >= 0:
+        if encoding := find_unmarked_encoding(data):
+            return encoding, 0
         raise InputError(f"binary content (a NUL byte at offset {zero}), not a text; remove it or give its real suffix")
     try:
         data.decode(UTF_8)
     except UnicodeDecodeError as error:
         return _guess_encoding(data, error.start), 0
     return UTF_8, 0
+
+
+def find_unmarked_encoding(data: bytes) -> str:
+    """Return which of UTF-32 and UTF-16 bytes with NULs are a text of without a mark, "" where they are none.
+
+    Such a text has letters of ASCII, if only spaces, and hardly a code that stands for no letter. Bytes that are a text
+    without their NULs are one of UTF-16 where every other byte is one, or nearly.
+    """
+    sample = data[:_SAMPLE_BYTES]
+    zeros = sample.count(0)
+    is_text_without = _is_clean(sample.replace(b"\0", b"").decode(UTF_8, "surrogateescape"))
+    best, most = "", 0
+    for encoding in ("utf-32-le", "utf-32-be", "utf-16-le", "utf-16-be"):
+        width = 4 if "32" in encoding else 2
+        if len(data) % width or (is_text_without and zeros * width * 5 < len(sample) * (width - 1) * 4):
+            continue
+        try:
+            text = getincrementaldecoder(encoding)().decode(sample)
+        except UnicodeDecodeError:
+            continue
+        plain = sum(sign.isascii() for sign in text) * width  # bytes
+        if plain > most and _is_clean(text):
+            best, most = encoding, plain
+    return best
+
+
+def _is_clean(text: str) -> bool:
+    """Return whether hardly a sign of a text is a control character, or stands for no letter."""
+    bad = sum(unicodedata.category(sign) in _NO_LETTERS and sign not in "\t\n\r\f\v" for sign in text)
+    return bad * 100 <= len(text)
 
 
 def decode_bytes(data: bytes) -> tuple[str, str]:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from hashlib import blake2b
+from io import TextIOWrapper
 from itertools import chain
 from pathlib import Path
 from typing import IO
@@ -29,6 +30,7 @@ from clew.indexing.sources.plain_text import (
     UTF_8,
     check_text,
     decode_bytes,
+    find_encoding,
     make_code_document,
     make_contents_document,
     make_markdown_document,
@@ -198,6 +200,20 @@ def _file_size(source: SourceFile) -> int:
         return 0  # reading it reports why
 
 
+def _utf8_lines(raw: IO[bytes], source: SourceFile, report: ReadingReport) -> Iterator[bytes]:
+    """Yield the lines of a file, those of UTF-16 and UTF-32 in UTF-8."""
+    start = raw.read(8192)
+    encoding, mark = find_encoding(start[: len(start) // 4 * 4 or None]) if 0 in start else (UTF_8, 0)
+    if encoding == UTF_8:
+        raw.seek(0)
+        yield from _count_lines(raw, report)
+        return
+    report.encodings[source.item] = encoding
+    raw.seek(mark)
+    with TextIOWrapper(raw, encoding=encoding, errors="replace", newline="\n") as text:
+        yield from _count_lines((line.encode(errors="replace") for line in text), report)
+
+
 def _count_lines(lines: Iterable[bytes], report: ReadingReport) -> Iterator[bytes]:
     for line in lines:
         report.bytes_read += len(line)
@@ -227,7 +243,7 @@ def _read_items(source: SourceFile, reading: _Reading) -> Iterator[SourcedDocume
     report, columns = reading.report, reading.columns
     if source.suffix in JSON_LINES_SUFFIXES:
         with source.path.open("rb") as lines:
-            yield from read_json_lines(_count_lines(lines, report), source.id, source.item, columns)
+            yield from read_json_lines(_utf8_lines(lines, source, report), source.id, source.item, columns)
     elif source.suffix in TABLE_SUFFIXES:
         before = 0
         for row, position in read_table_file(source, columns, report):

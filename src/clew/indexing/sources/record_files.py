@@ -2,11 +2,12 @@
 
 import csv
 import json
+import re
 from codecs import getincrementaldecoder
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from io import TextIOWrapper
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import IO
 
@@ -34,6 +35,7 @@ from clew.text.display import format_count
 from clew.types import Document, Failure
 
 _DELIMITERS = (",", ";", "\t", "|")
+_STATED_DELIMITER = re.compile(r"\ufeff?\"?sep=([^\w\"\r\n])\"?[\r\n]+", re.I)
 # The csv module's default limit is 131,072 characters; the largest possible one is a C long, which may have 32 bits.
 _MAX_CELL_CHARACTERS = 2**31 - 1
 _BLOCK = 1 << 20
@@ -57,17 +59,25 @@ def read_table_file(
 
 
 @contextmanager
-def _open_table(source: SourceFile, columns: RecordColumns) -> Iterator[tuple[IO[bytes], TextIOWrapper, str, str]]:
-    """Yield a table as bytes and as text, its encoding, and what separates its cells; InputError where it is binary."""
+def _open_table(source: SourceFile, columns: RecordColumns) -> Iterator[tuple[IO[bytes], Iterable[str], str, str]]:
+    """Yield a table as bytes and as lines, its encoding, and what separates its cells; InputError where it is binary.
+
+    A first line `sep=;`, which Excel reads as the delimiter, is no row.
+    """
     with source.path.open("rb") as raw:
         encoding = _table_encoding(raw)
         raw.seek(0)
         # Bytes that are not UTF-8 become lone surrogates, so that only their row fails.
         name, errors = ("utf-8-sig", "surrogateescape") if encoding == UTF_8 else (encoding, "strict")
         with TextIOWrapper(raw, encoding=name, errors=errors, newline="") as text:
-            delimiter = columns.delimiter or ("\t" if source.suffix == ".tsv" else _find_delimiter(text))
-            text.seek(0)
-            yield raw, text, encoding, delimiter
+            stated = _STATED_DELIMITER.fullmatch(text.readline())
+            rows: Iterable[str] = chain(["\n"], text)  # the lines keep their numbers
+            if stated is None:
+                text.seek(0)
+                found = "\t" if source.suffix == ".tsv" else _find_delimiter(text)
+                text.seek(0)
+                rows = text
+            yield raw, rows, encoding, columns.delimiter or (found if stated is None else stated[1])
 
 
 def read_table_rows(
@@ -129,10 +139,8 @@ def _table_encoding(raw: IO[bytes]) -> str:
     """Return the encoding of a table, whose file is read from its beginning; InputError where it is binary."""
     start = raw.read(8192)
     if b"\0" in start:
-        encoding = find_encoding(start[: len(start) // 4 * 4])[0] if start[:2] in (b"\xff\xfe", b"\xfe\xff") else ""
-        if not encoding:
-            raise InputError("binary content (a NUL byte), not a table; save it as CSV in UTF-8")
-        return encoding.removesuffix("-le").removesuffix("-be")
+        encoding, mark = find_encoding(start[: len(start) // 4 * 4 or None])
+        return encoding.removesuffix("-le").removesuffix("-be") if mark else encoding
     raw.seek(0)
     decoder = getincrementaldecoder(UTF_8)()
     try:
@@ -170,16 +178,17 @@ def _describe(delimiter: str, columns: RecordColumns) -> str:
 def _read_header(row: list[str], columns: RecordColumns) -> list[str]:
     """Return the names of a table's columns; `text`, `title` and `id` in small letters unless they are named so.
 
-    Raises InputError where a column that is named is missing, or a name is empty or given twice.
+    A column without a name is called by its number. Raises InputError where a column that is named is missing, or a
+    name is given twice.
     """
-    names = [cell.strip() for cell in row]
+    names = [cell.strip() or f"column {number}" for number, cell in enumerate(row, 1)]
     named = (*columns.text, columns.title, columns.id)
     names = [name.lower() if name.lower() in DOCUMENT_COLUMNS and name not in named else name for name in names]
     for wanted in named:
         if wanted and wanted not in names:
             raise InputError(f'it has no column "{wanted}", only: {", ".join(names)[:200]}')
-    if "" in names or len(set(names)) < len(names):
-        raise InputError(f"a column's name is empty or given twice: {', '.join(names)[:200]}")
+    if len(set(names)) < len(names):
+        raise InputError(f"a column's name is given twice: {', '.join(names)[:200]}")
     return names
 
 

@@ -93,15 +93,17 @@ def read_json_lines(
 
 def make_record_document(record: Mapping[str, object], fallback_id: str) -> Document:
     """Return the document of an object of JSON; one that cannot be used is an InputError."""
-    extra = {key: value for key, value in record.items() if key not in _DOCUMENT_KEYS and _is_metadata_value(value)}
+    fields = _flatten({key: value for key, value in record.items() if key not in _DOCUMENT_KEYS})
+    extra = {key: value for key, value in fields.items() if _is_metadata_value(value)}
     own_metadata = record.get("metadata")
     if own_metadata is not None and not isinstance(own_metadata, dict):
         raise InputError(f'"metadata" is {_describe_type(own_metadata)}; wanted an object or nothing')
-    for key, value in (own_metadata or {}).items():
+    own_metadata = _flatten(own_metadata or {})
+    for key, value in own_metadata.items():
         if value is not None and not _is_metadata_value(value):
             wanted = "a string, a finite number below 2^63, a boolean or strings"
             raise InputError(f'metadata "{key}" is {_describe_type(value)}; wanted {wanted}')
-    metadata = {key: value for key, value in (extra | (own_metadata or {})).items() if value is not None}
+    metadata = {key: value for key, value in (extra | own_metadata).items() if value is not None}
     title = record.get("title")
     if title is not None and not isinstance(title, str):
         raise InputError(f'"title" is {_describe_type(title)}; wanted a string or nothing')
@@ -114,6 +116,19 @@ def make_record_document(record: Mapping[str, object], fallback_id: str) -> Docu
         aliases=_read_strings(record, "aliases"),
         links=_read_strings(record, "links"),
     )
+
+
+def _flatten(record: Mapping[str, object]) -> dict[str, object]:
+    """Return a record with the keys of objects in it as `outer.inner`, of so many levels as parsing allows."""
+    flat: dict[str, object] = {}
+    waiting = list(reversed(record.items()))
+    while waiting:
+        key, value = waiting.pop()
+        if isinstance(value, dict):
+            waiting += [(f"{key}.{inner}", own) for inner, own in reversed(value.items())]
+        else:
+            flat[key] = value
+    return flat
 
 
 def _parse_json_object(line: bytes) -> Mapping[str, object]:
@@ -192,6 +207,8 @@ def _describe_type(value: object) -> str:
 
 def make_row_document(header: list[str], row: list[str], fallback_id: str, columns: RecordColumns) -> Document:
     """Return the document of a row; where no column is its text, that is all cells with the names of their columns."""
+    while len(row) > len(header) and not row[-1].strip():
+        row = row[:-1]
     if len(row) > len(header):
         raise InputError(
             f"the row has {format_count(len(row), 'cell')}, its header {len(header)}; quote cells that hold the "

@@ -26,22 +26,38 @@ EMPTY_CELL = Cell("")
 def csv_rows(lines: Iterable[str], delimiter: str, longest: int) -> Iterator[tuple[int, list[str] | csv.Error]]:
     """Yield the line on which each row that is not blank starts, and its cells, or why it is none.
 
-    `longest` bounds the characters of a cell, and so those that a quote which is never closed takes; it applies to the
-    process.
+    A line in which quotes make no cells, as one that opens a quote and never closes it, is a row where the delimiters
+    alone make as many cells of it as the header has; so is each line of tabs that a quote joins to the next. `longest`
+    bounds the characters of a cell, and so those that a quote takes; it applies to the process.
     """
     csv.field_size_limit(longest)
-    rows = csv.reader(lines, delimiter=delimiter, strict=True)
+    line_iterator, waiting, taken = iter(lines), list[str](), list[str]()
+
+    def take() -> Iterator[str]:
+        while (line := waiting.pop() if waiting else next(line_iterator, None)) is not None:
+            taken.append(line)
+            yield line
+
+    rows, number, width = csv.reader(take(), delimiter=delimiter, strict=True), 1, 0
     while True:
-        number = rows.line_num + 1
         try:
-            row = next(rows, None)
+            row: list[str] | csv.Error | None = next(rows, None)
         except csv.Error as error:
-            yield number, error
-            continue
+            row = error
         if row is None:
             return
-        if any(cell.strip() for cell in row):
+        is_joined = len(taken) > 1 and delimiter == "\t" and all(line.count("\t") == width - 1 for line in taken)
+        if isinstance(row, csv.Error) or is_joined:
+            plain = taken[0].rstrip("\r\n").split(delimiter)
+            row = plain if len(plain) == width else row
+            waiting += reversed(taken[1:])
+            del taken[1:]
+            rows = csv.reader(take(), delimiter=delimiter, strict=True)
+        width = width or (0 if isinstance(row, csv.Error) else len(row))
+        if isinstance(row, csv.Error) or any(cell.strip() for cell in row):
             yield number, row
+        number += len(taken)
+        taken.clear()
 
 
 def row_text(header: Sequence[str], cells: Sequence[str]) -> str:

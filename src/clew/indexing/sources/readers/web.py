@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, final
 
 from clew.errors import InputError
 from clew.indexing.sources.contents import FileContents, HeadingPath, TextBuilder
+from clew.indexing.sources.plain_text import find_unmarked_encoding
 from clew.indexing.sources.tables import MAX_SPAN, Cell, table_rows
 from clew.types import Place
 
@@ -58,6 +59,8 @@ def parse_html(data: bytes) -> "BeautifulSoup":
     """
     from bs4 import BeautifulSoup
 
+    if 0 in data and (encoding := find_unmarked_encoding(data)):
+        data = data.decode(encoding, "replace").encode()
     data = _without_declared_entities(data)
     if (depth := _measure_depth(data)) > MAX_DEPTH:
         raise InputError(
