@@ -31,7 +31,10 @@ def test_other_encodings_are_read_and_said(tmp_path: Path, encoding: str) -> Non
 
 
 @pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be", "utf-32-le", "utf-32-be"])
-@pytest.mark.parametrize("words", ["Café Zürich gehört Jürgen.\n", "Маяк стоит с 1887 года.\n", "一座灯塔，建于1887年。\n", "Two – “quoted”\n"])
+@pytest.mark.parametrize(
+    "words",
+    ["Café Zürich gehört Jürgen.\n", "Маяк стоит с 1887 года.\n", "一座灯塔，建于1887年。\n", "Two – “quoted”\n"],
+)
 def test_utf_16_and_32_without_a_mark_are_read(tmp_path: Path, encoding: str, words: str) -> None:
     (document,), report = read(write_file(tmp_path / "a.txt", words.encode(encoding)))
     assert (document.text, report.encodings) == (words, {str(tmp_path / "a.txt"): encoding})

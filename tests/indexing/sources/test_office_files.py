@@ -290,9 +290,17 @@ def test_the_note_of_a_page_in_a_message() -> None:
 def test_a_notice_on_cookies_is_left_out_and_an_article_on_them_is_not() -> None:
     notice = '<div id="cookie-banner" class="box"><h2>We value your privacy</h2><p>We use cookies.</p></div>'
     other = "<section class='x-consent-modal'><p>Accept all?</p></section>"
+    inner = "<div class='gdpr-popup'><p>Vi ber om lov.</p><button>Godkänn</button></div>"
     article = '<div class="cookie-policy-notice"><h1>Baking</h1><p>Cookies of Leith are round.</p></div>'
+    bar = "<div class='cookie-bar'><p>In Bergen we opened a cookie bar.</p><a href='/menu'>Menu</a></div>"
+    form = "<section id='informed-consent'><p>Forms lie in Lund.</p><a href='/f'>Accepted forms</a></section>"
     contents = read_one(
-        ".html", f"<body>{notice}{other}{article}<p class='cookie-bar'>It closes at six.</p></body>".encode()
+        ".html",
+        f"<body>{notice}{other}{article}<p class='cookie-bar'>It closes at six.</p>{bar}"
+        f"<main>{inner}{form}</main></body>".encode(),
     )
-    assert contents.text == "Baking\n\nCookies of Leith are round.\n\nIt closes at six."
-    assert contents.notes == ("left out: 48 characters of cookie-notice text",)
+    assert contents.text.split("\n\n") == [
+        *("Baking", "Cookies of Leith are round.", "It closes at six.", "In Bergen we opened a cookie bar.", "Menu"),
+        *("Forms lie in Lund.", "Accepted forms"),
+    ]
+    assert contents.notes == ("left out: 70 characters of cookie-notice text",)

@@ -135,3 +135,47 @@ def test_the_items_of_a_cell_are_no_single_name() -> None:
 def test_a_table_that_is_the_frame_of_a_page_is_read_block_by_block() -> None:
     assert read_table("<tr><td><p>One.</p><p>Two.</p></td></tr>") == ["One.", "Two."]
     assert read_table("<tr><td><h2>One</h2></td><td>Two</td></tr><tr><td>3</td></tr>") == ["One", "Two", "3"]
+
+
+def row(*cells: str) -> str:
+    return f"<tr>{''.join(cell if cell.startswith('<t') else f'<td>{cell}</td>' for cell in cells)}</tr>"
+
+
+LABELS = (
+    [row("<th>Captain</th>", "Ada Holm"), row("<th>Built</th>", "1911")],
+    [row("<b>Captain</b>", "Ada Holm"), row("<td><strong>Built</strong>:</td>", "1911")],
+    [row("Captain:", "Ada Holm"), row("Built:", "1911")],
+    [row("Captain", "Ada Holm"), row("Built", "1911")],
+)
+
+
+@pytest.mark.parametrize("rows", LABELS)
+def test_labels_before_values_are_their_names(rows: list[str]) -> None:
+    section = row("<td colspan=2>In service</td>")
+    assert read_table("".join(rows)) == ["Captain: Ada Holm", "Built: 1911"]
+    assert read_table(section.join(rows)) == ["Captain: Ada Holm", "In service", "Built: 1911"]
+
+
+@pytest.mark.parametrize(
+    ("rows", "texts"),
+    [
+        ([("Bolt M8", "12", "Kiel"), ("Nut M8", "13", "Lund")], ["Bolt M8; 12; Kiel", "Nut M8; 13; Lund"]),
+        ([("Ada Holm", "captain", "Kiel"), ("Bo", "cook", "Lund")], ["Ada Holm; captain; Kiel", "Bo; cook; Lund"]),
+        ([("Item", "Price", "Town"), ("Bolt", "12 kr", "Kiel")], ["Item: Bolt; Price: 12 kr; Town: Kiel"]),
+        ([("ship", "port"), ("Fram", "Oslo")], ["ship: Fram; port: Oslo"]),
+        ([("<b>Ship</b>", "<b>Port</b>"), ("Fram", "Oslo")], ["Ship: Fram; Port: Oslo"]),
+        ([("Date", "Event"), ("2024-01-01", "Sailed from Oslo")], ["Date: 2024-01-01; Event: Sailed from Oslo"]),
+        ([("<td></td>", "<th>1990</th>", "<th>2000</th>"), ("<th>Fram</th>", "1", "2")], ["Fram; 1990: 1; 2000: 2"]),
+        ([("Captain:", "Ada Holm", "Owner:", "Bo Hale")] * 2, ["Captain: Ada Holm; Owner: Bo Hale"] * 2),
+        ([("Name", "Fulmar"), ("Length", "23 m"), ("Beam", "5 m")], ["Name: Fulmar", "Length: 23 m", "Beam: 5 m"]),
+        ([("Ada Holm", "Ida Quist", "Bo Hale")], ["Ada Holm", "Ida Quist", "Bo Hale"]),
+        ([("<a href=/>Home</a>", "<a href=/a>Us</a>"), ("Bolt M8", "12")], ["Home; Us", "Bolt M8: 12"]),
+    ],
+)
+def test_rows_without_a_marked_header_have_no_invented_names(rows: list[tuple[str, ...]], texts: list[str]) -> None:
+    assert read_table("".join(row(*cells) for cells in rows)) == texts
+
+
+def test_labels_of_a_word_file_are_names() -> None:
+    data = make_table(".docx", (("Captain:", "Ada Holm"), ("Built:", "1911")))
+    assert read_one(".docx", data).text.split("\n\n") == ["Captain: Ada Holm", "Built: 1911"]

@@ -17,6 +17,7 @@ class Cell(NamedTuple):
     text: str
     columns: int = 1
     rows: int = 1
+    is_label: bool = False  # whether its form says that it names others, as bold letters or a colon do
 
 
 EMPTY_CELL = Cell("")
@@ -72,22 +73,39 @@ def row_text(header: Sequence[str], cells: Sequence[str]) -> str:
     return "; ".join(f"{name}: {value}" if name else value for name, value in pairs if value)
 
 
-def table_rows(rows: Sequence[Sequence[Cell]], header_rows: int = 1) -> list[str]:
+def table_rows(rows: Sequence[Sequence[Cell]], header_rows: int = 0, *, is_first_header: bool = True) -> list[str]:
     """Return the rows of a table as text, under the names of its first rows, which are text themselves if all alone.
 
     A cell that spans rows or columns stands in all of them. One that is a whole row by itself is text of its own,
-    without a name, and above the header it is a title.
+    without a name, and above the header it is a title. Where no header is marked, a row of labels is one. Of a table
+    whose rows begin with labels each value has the label before it as its name, and so has that of two columns which
+    shows no header. Other rows have no names where the first of them is like those below.
 
     Args:
         rows: The cells that begin in each row, in order.
-        header_rows: The rows of the header; more where a cell of it reaches further down beside one over columns.
+        header_rows: The rows that are marked as header; more where a cell of it reaches further down beside one over
+            columns.
+        is_first_header: Whether the first row is the header where none is marked, and its numbers do not deny it.
     """
     expanded = expand_spans(rows)
     grid = _filled_rows(expanded)
     width = max(map(len, grid), default=0)
     titles = list(takewhile(lambda row: _is_section(row, width), grid))
     grid = grid[len(titles) :]
-    count = count_header_rows(grid, len(_filled_rows(expanded[:header_rows])) - len(titles))
+    marked = len(_filled_rows(expanded[:header_rows])) - len(titles)
+    sections = [_is_section(row, width) for row in grid]
+    records = [row for row, is_section in zip(grid, sections, strict=True) if not is_section]
+    if marked <= 0 and not _is_label_row(records):
+        marked = 0
+        is_labelled = all(len(row) > 1 and row[0].is_label and not row[-1].is_label for row in records)
+        is_pairs = width == 2 and not is_first_header and all(_is_short(row[0].text) for row in records)
+        evidence = _find_header_evidence(records, width)
+        if is_labelled or (is_pairs and evidence < width):
+            texts = map(_label_text, grid)
+            return [text for text in (*(row_text((), [row[0].text]) for row in titles), *texts) if text]
+        if evidence < (not is_first_header):
+            marked = len(grid)
+    count = min(count_header_rows(grid, marked), len(grid)) if marked < len(grid) else len(grid)
     header, body = (column_names(grid[:count], width), grid[count:]) if len(grid) > count else (None, grid)
     return [
         *(row_text((), [row[0].text]) for row in titles),
@@ -98,6 +116,75 @@ def table_rows(rows: Sequence[Sequence[Cell]], header_rows: int = 1) -> list[str
             for row in body
         ),
     ]
+
+
+def _is_label_row(grid: Sequence[Sequence[Cell]]) -> bool:
+    """Return whether the cells of the first row are labels, at least two, and not those of all rows."""
+    full = [[cell.is_label for cell in row if cell.text.strip()] for row in grid]
+    return len(full) > 1 and len(full[0]) > 1 and all(full[0]) and not all(map(all, full))
+
+
+def _is_short(text: str) -> bool:
+    return len(text) <= _MAX_LABEL_CHARACTERS and ":" not in text.strip()[:-1]
+
+
+def _label_text(row: Sequence[Cell]) -> str:
+    """Return the values of a row under the labels before them; where none is marked, the first cell is one."""
+    names, values, own = [""], [""], _own_cells(row)
+    has_label = any(cell.is_label for cell in own)
+    for at, cell in enumerate(own):
+        if (cell.is_label if has_label else not at) and len(own) > 1:
+            names.append(cell.text.strip().rstrip(":：").rstrip())
+            values.append("")
+        elif not values[-1]:
+            values[-1] = cell.text
+        else:
+            names.append("")
+            values.append(cell.text)
+    return row_text(names, values)
+
+
+_NUMBER = re.compile(r"[~<>≈±+−-]?\s?[^\w\s]?\d[\d.,' ]*(?:\s?[^\W\d]{0,4}[%°²³/]?[^\W\d]{0,3})")
+_YEAR = re.compile(r"1\d{3}|20\d{2}")
+_DATE = re.compile(r"\d{1,4}[-./]\d{1,2}[-./]\d{1,4}\.?")
+_FIGURES = frozenset({"number", "year", "date"})
+_TELLING = _FIGURES | {"code", "name", "sentence"}  # forms that a column of values has, and its name has not
+_MAX_LABEL_CHARACTERS = 60
+
+
+def _form(text: str) -> str:
+    """Return the form of a cell's text, "" for none: figures, letters with digits, sentences, names, words."""
+    text = text.strip()
+    for pattern, form in ((_YEAR, "year"), (_DATE, "date"), (_NUMBER, "number")):
+        if pattern.fullmatch(text):
+            return form
+    if any(sign.isdigit() for sign in text):
+        return "code"
+    if len(text) > _MAX_LABEL_CHARACTERS or text.endswith((".", "!", "?", "。")):
+        return "sentence"
+    words = text.split()
+    if not words:
+        return ""
+    if text.islower():
+        return "lower"
+    return "name" if len(words) > 1 and all(word[0].isupper() for word in words) else "word"
+
+
+def _find_header_evidence(grid: Sequence[Sequence[Cell]], width: int) -> int:
+    """Return in how many columns the first cell has another form than all below; -1 where one is a figure like them."""
+    evidence = 0
+    for at in range(width):
+        first, *forms = (_form(row[at].text) if at < len(row) else "" for row in grid)
+        below = set(filter(None, forms))
+        if len(below) != 1 or not first or not _is_short(grid[0][at].text):
+            continue
+        (own,) = below
+        if first == own in _FIGURES:
+            return -1
+        is_telling = own in _TELLING or own == "lower" or first == "lower"
+        if first != own and is_telling and first not in _TELLING - {"name", "year"}:
+            evidence += 1 if at or own not in _FIGURES else width  # labels are no figures
+    return evidence
 
 
 def expand_spans(rows: Sequence[Sequence[Cell]]) -> list[list[Cell]]:

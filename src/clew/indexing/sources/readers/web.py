@@ -25,6 +25,18 @@ _DROPPED_ROLES = frozenset({"navigation", "banner", "contentinfo", "search", "me
 _CONSENT = re.compile(r"cookie|consent|gdpr", re.I)
 _CONSENT_PART = re.compile(r"banner|notice|bar\b|pop-?up|modal|dialog|overlay|manager|consent", re.I)
 _MAX_CONSENT_CHARACTERS = 3000
+_CONSENT_ANSWER = re.compile(
+    r"\b(?:accept|agree|allow|reject|declin|den(?:y|ie)|refus|dismiss|got it|understood|ok(?:ay)?\b|i understand|"
+    r"(?:manage|cookie|privacy)\W+(?:settings|preferences|choices|options)|akzeptier|zustimm|ablehn|verstanden|"
+    r"einverstanden|acept|rechaz|accett|rifiut|aceit|rejeit|akkoord|weiger|godk|avvis|afvis|hyväks|zgadzam|akcept|"
+    r"odrzu|souhlas|elfogad|принять|соглас)|同意|接受",
+    re.I,
+)
+_CONSENT_WORDS = re.compile(
+    r"\b(?:us(?:e|es|ing)|stores?|sets?|verwend\w*|nutz\w*|utilis\w*|utiliz\w*|usamos|usiamo|gebruik\w*|bruk\w*|"
+    r"använd\w*|accept|agree to|consent to)\b[^.!?]{0,40}\bcookies?\b|\baccept all\b",
+    re.I,
+)
 _HIDING_STYLE = re.compile(r"(?:^|;)\s*(?:display\s*:\s*none|visibility\s*:\s*(?:hidden|collapse))\b", re.I)
 _HEADING = re.compile(r"h([1-6])")
 _CELLS = ["th", "td"]
@@ -139,13 +151,13 @@ class HtmlWalk:
     def read(self, soup: "BeautifulSoup") -> None:
         """Add a page."""
         root = soup.body or soup
+        for tag in root.find_all(_is_consent_notice):  # while it has its buttons
+            self._leave_out(tag, "cookie-notice")
         for tag in root.find_all(_DROPPED):
             tag.decompose()
         for tag in root.find_all(["header", "footer", "div", "ul", "aside"]):
             if not tag.decomposed and _is_site_frame(tag):
                 tag.decompose()
-        for tag in root.find_all(_is_consent_notice):
-            self._leave_out(tag, "cookie-notice")
         for tag in root.find_all(_is_hidden):
             self._leave_out(tag, "hidden")
         for tag in root.find_all("del"):
@@ -212,10 +224,16 @@ class HtmlWalk:
         if caption is not None:
             self.builder.add(" ".join(caption.get_text(" ").split()), self._place)
         rows = [row.find_all(_CELLS) for row in table.find_all("tr")]
+        menu = list(takewhile(_is_link_row, rows))
+        menu = menu if len(menu) < len(rows) else []
+        for row in menu:
+            self.builder.add("; ".join(_read_cell(cell).text for cell in row), self._place)
+        rows = rows[len(menu) :]
         header_rows = sum(1 for _ in takewhile(_is_header_row, rows))
         for link in table.find_all("a", href=True):
             self.builder.links[str(link["href"])] = None
-        for row in table_rows([[_read_cell(cell) for cell in row] for row in rows], header_rows):
+        cells = [[_read_cell(cell) for cell in row] for row in rows]
+        for row in table_rows(cells, header_rows, is_first_header=False):
             self.builder.add(row, self._place)
 
     def _end_block(self) -> None:
@@ -236,13 +254,20 @@ def _is_site_frame(tag: "Tag") -> bool:
 
 
 def _is_consent_notice(tag: "Tag") -> bool:
-    """Return whether a part asks for consent to cookies, by its id and classes; the words of an article never do."""
+    """Return whether a part asks for consent to cookies: its id and classes say so, and a button of it or its words."""
     if tag.name in ("html", "body", "main", "article", "a", "p") or tag.find(["h1", "main", "article"]):
         return False
     classes = tag.get("class") or ()
     own = " ".join([str(tag.get("id") or ""), *([classes] if isinstance(classes, str) else classes)])
-    is_notice = _CONSENT.search(own) is not None and _CONSENT_PART.search(own) is not None
-    return is_notice and len(tag.get_text()) <= _MAX_CONSENT_CHARACTERS
+    if (
+        not (_CONSENT.search(own) and _CONSENT_PART.search(own))
+        or len(text := tag.get_text()) > _MAX_CONSENT_CHARACTERS
+    ):
+        return False
+    is_content = tag.find_parent(["main", "article"]) is not None
+    controls = tag.find_all(["button", "input"] if is_content else ["button", "input", "a"])
+    labels = (f"{control.get_text()} {control.get('value') or ''}" for control in controls)
+    return any(map(_CONSENT_ANSWER.search, labels)) or (not is_content and _CONSENT_WORDS.search(text) is not None)
 
 
 def _is_hidden(tag: "Tag") -> bool:
@@ -257,14 +282,35 @@ def _is_data_table(table: "Tag") -> bool:
     """Return whether a table is one of rows, and not the frame of a page."""
     if table.find(["table", "h1", "h2", "h3", "h4", "h5", "h6"]):
         return False
-    if table.find("th") or not table.find(["p", "ul", "ol", "dl", "div"]):
+    if table.find("th"):
         return True
-    widths = [len(row.find_all(_CELLS)) for row in table.find_all("tr")]
-    return len(widths) > 1 and max(widths) > 1
+    rows = [row for tr in table.find_all("tr") if (row := tr.find_all(_CELLS))]
+    return max(map(len, rows), default=0) > 1 and (len(rows) > 1 or {*map(_is_label, rows[0])} == {True, False})
+
+
+def _is_link_row(cells: "Sequence[Tag]") -> bool:
+    """Return whether a row leads elsewhere: each of its cells, at least two, is nothing but a link."""
+    return len(cells) > 1 and all(
+        cell.name.lower() == "td" and "".join(a.get_text() for a in cell.find_all("a", href=True)).split() == words
+        for cell in cells
+        if (words := cell.get_text().split())
+    )
 
 
 def _is_header_row(cells: "Sequence[Tag]") -> bool:
-    return bool(cells) and all(cell.name.lower() == "th" for cell in cells)
+    """Return whether a row is of header cells, but for empty ones as in the corner, or stands in a table's head."""
+    full = [cell for cell in cells if cell.get_text(strip=True)]
+    is_head = len(full) in (len(cells), len(cells) - 1) and all(cell.name.lower() == "th" for cell in full)
+    return bool(cells) and (is_head or cells[0].find_parent("thead") is not None)
+
+
+def _is_label(cell: "Tag") -> bool:
+    """Return whether a cell is a header cell, or all of its letters are bold, or it ends with a colon."""
+    if cell.name.lower() == "th":
+        return True
+    texts = [text for text in cell.strings if text.strip()]
+    is_bold = all(text.find_parent(["b", "strong"]) is not None for text in texts)
+    return bool(texts) and (is_bold or texts[-1].rstrip().endswith((":", "：")))
 
 
 def _read_cell(cell: "Tag") -> Cell:
@@ -273,7 +319,7 @@ def _read_cell(cell: "Tag") -> Cell:
     for line in filter(None, lines):
         separator = "" if not text else " " if text[-1] in ".!?:;,。！？" else ", "
         text += separator + line
-    return Cell(text, _read_span(cell, "colspan"), _read_span(cell, "rowspan"))
+    return Cell(text, _read_span(cell, "colspan"), _read_span(cell, "rowspan"), _is_label(cell))
 
 
 def _cell_words(tag: "Tag") -> Iterator[str]:

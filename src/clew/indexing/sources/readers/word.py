@@ -221,5 +221,7 @@ def _row_cells(row: "_Row", cells: dict[Any, Cell]) -> Iterator[Cell]:
     for cell in row.cells:
         element = cell._tc  # noqa: SLF001 - python-docx has no other way to tell a merged cell
         if element not in cells:
-            cells[element] = Cell(cell.text)
+            runs = [run for paragraph in cell.paragraphs for run in paragraph.runs if run.text.strip()]
+            is_bold = bool(runs) and all(run.bold for run in runs)
+            cells[element] = Cell(cell.text, is_label=is_bold or cell.text.rstrip().endswith(":"))
         yield cells[element]
