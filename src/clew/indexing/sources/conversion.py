@@ -70,6 +70,13 @@ KINDS = {
     ".xlsx": Kind(
         "spreadsheet", "read_spreadsheet", ("openpyxl", "lxml"), "openpyxl.utils.exceptions:InvalidFileException"
     ),
+    ".odt": Kind("open_document", "read_text_document", ("bs4", "lxml")),
+    ".ods": Kind("open_document", "read_sheets", ("lxml",)),
+    ".odp": Kind("open_document", "read_presentation", ("bs4", "lxml")),
+    ".rtf": Kind("older", "read_rich_text", ("striprtf",)),
+    ".doc": Kind(
+        "older", "read_old_word", ("office_oxide", "striprtf", "bs4", "lxml"), "office_oxide:OfficeOxideError"
+    ),
     ".html": Kind("web", "read_html", ("bs4", "lxml")),
     ".htm": Kind("web", "read_html", ("bs4", "lxml")),
     ".xhtml": Kind("web", "read_html", ("bs4", "lxml")),

@@ -24,8 +24,8 @@ def read_epub(data: bytes) -> FileContents:
         names = set(archive.namelist())
         if any(name.endswith("encryption.xml") for name in names) and "META-INF/rights.xml" in names:
             raise InputError("the .epub file is locked by its seller; leave it out")
-        package_path = _find_text(_parse(archive.read(_CONTAINER)), "rootfile", "full-path")
-        package = _parse(archive.read(package_path))
+        package_path = _find_text(parse_xml(archive.read(_CONTAINER)), "rootfile", "full-path")
+        package = parse_xml(archive.read(package_path))
         items = {item.get("id"): item for item in _elements(package, "item")}
         for reference in _elements(package, "itemref"):
             item = items.get(reference.get("idref"))
@@ -43,7 +43,8 @@ def read_epub(data: bytes) -> FileContents:
     return builder.contents([_first(package, "title")], metadata)
 
 
-def _parse(data: bytes) -> "_Element":
+def parse_xml(data: bytes) -> "_Element":
+    """Return XML as a tree; nothing that it names is fetched or put in its place."""
     from lxml.etree import XMLParser, fromstring
 
     return fromstring(data, XMLParser(resolve_entities=False, no_network=True))

@@ -1,7 +1,7 @@
 """Spreadsheets (`.xlsx`) by `openpyxl`: each row under the names of the header, formulas as their last value."""
 
 import io
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime, time
 from itertools import chain, islice
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 _OPENING_ROWS = 20  # among which the header is looked for
 _FOLLOWING_ROWS = 5  # whose width a header has
 _MAX_HEADING_CHARACTERS = 100
-_MAX_COLUMNS = 1 << 14
+MAX_COLUMNS = 1 << 14
 _MAX_REPEATED_CHARACTERS = 1 << 24  # of a sheet: far more than any that is written by hand
 
 
@@ -67,7 +67,9 @@ def read_spreadsheet(data: bytes) -> FileContents:
                 builder.left_out["hidden sheet"] += 1
             else:
                 layout = read_layout(sheet)
-                _add_rows(builder, sheet.title, _read_rows(sheet, layout, builder))
+                sheet.reset_dimensions()  # those that a file states may be smaller than it is
+                values = enumerate(sheet.iter_rows(values_only=True), 1)
+                add_rows(builder, sheet.title, read_rows(values, layout, builder))
                 bare += layout.bare_formulas
         title = (book.properties.title or "").strip()
     finally:
@@ -78,11 +80,10 @@ def read_spreadsheet(data: bytes) -> FileContents:
     return builder.contents([title])
 
 
-def _read_rows(sheet: "ReadOnlyWorksheet", layout: "SheetLayout", builder: TextBuilder) -> Iterator[_Row]:
+def read_rows(rows: Iterable[tuple[int, Sequence[Any]]], layout: "SheetLayout", builder: TextBuilder) -> Iterator[_Row]:
     """Yield the rows that are shown and have text of their own, and count the others that have."""
     merged, hidden_columns = MergedCells(layout), set[int]()
-    sheet.reset_dimensions()  # those that a file states may be smaller than it is
-    for number, values in enumerate(sheet.iter_rows(values_only=True), 1):
+    for number, values in rows:
         cells = [Cell(text) if (text := _cell_text(value)) else EMPTY_CELL for value in values]
         words = {id(cell) for cell, value in zip(cells, values, strict=True) if isinstance(value, str) and cell.text}
         if not merged.fill(number, cells):
@@ -98,7 +99,8 @@ def _read_rows(sheet: "ReadOnlyWorksheet", layout: "SheetLayout", builder: TextB
     builder.left_out["hidden column"] += len(hidden_columns)
 
 
-def _add_rows(builder: TextBuilder, name: str, rows: Iterator[_Row]) -> None:
+def add_rows(builder: TextBuilder, name: str, rows: Iterator[_Row]) -> None:
+    """Add the rows of a sheet of a name."""
     opening = list(islice(rows, _OPENING_ROWS))
     first = _find_header(opening)
     headings = HeadingPath()
@@ -145,7 +147,7 @@ def _cell_text(value: Any) -> str:
     return " ".join(str(value).split())
 
 
-class _Merge(NamedTuple):
+class Merge(NamedTuple):
     """A merged cell, by its first and last row and column."""
 
     row: int
@@ -160,7 +162,7 @@ class SheetLayout:
 
     hidden_rows: set[int] = field(default_factory=set)
     hidden_columns: set[int] = field(default_factory=set)
-    merges: list[_Merge] = field(default_factory=list)  # by their first rows
+    merges: list[Merge] = field(default_factory=list)  # by their first rows
     bare_formulas: int = 0  # those without a value, as where a program wrote the file and none computed it
 
 
@@ -178,11 +180,11 @@ def read_layout(sheet: "ReadOnlyWorksheet") -> SheetLayout:
             layout.bare_formulas += _lacks_value(element)
         elif name == "col" and _is_true(element.get("hidden")):
             first, last = int(element.attrib["min"]), int(element.attrib["max"])
-            layout.hidden_columns.update(range(max(first, 1), min(last, _MAX_COLUMNS) + 1))
+            layout.hidden_columns.update(range(max(first, 1), min(last, MAX_COLUMNS) + 1))
         elif name == "mergeCell":
             left, top, right, bottom = range_boundaries(element.get("ref") or "")
             if None not in (left, top, right, bottom):
-                layout.merges.append(_Merge(top, left, bottom, right))
+                layout.merges.append(Merge(top, left, bottom, right))
     layout.merges.sort()
     return layout
 
@@ -236,7 +238,7 @@ class MergedCells:
                 self._start(cells, merge)
         return has_own
 
-    def _start(self, cells: list[Cell], merge: _Merge) -> None:
+    def _start(self, cells: list[Cell], merge: Merge) -> None:
         cell = cells[merge.column - 1]
         for column in range(merge.column - 1, min(merge.last_column, merge.column - 1 + MAX_SPAN)):
             if column != merge.column - 1:

@@ -138,12 +138,13 @@ def _without_declared_entities(data: bytes) -> bytes:
 
 
 class HtmlWalk:
-    """Adds the blocks of a page to a text."""
+    """Adds the blocks of a page to a text; `is_first_header` is that of `table_rows`."""
 
-    def __init__(self, builder: TextBuilder, headings: HeadingPath) -> None:
+    def __init__(self, builder: TextBuilder, headings: HeadingPath, *, is_first_header: bool = False) -> None:
         self.builder = builder
         self.main_heading = ""  # the first of level 1
         self._headings = headings
+        self._is_first_header = is_first_header
         self._words: list[str] = []
         self._separator = "\n\n"
         self._mark = ""
@@ -233,7 +234,7 @@ class HtmlWalk:
         for link in table.find_all("a", href=True):
             self.builder.links[str(link["href"])] = None
         cells = [[_read_cell(cell) for cell in row] for row in rows]
-        for row in table_rows(cells, header_rows, is_first_header=False):
+        for row in table_rows(cells, header_rows, is_first_header=self._is_first_header):
             self.builder.add(row, self._place)
 
     def _end_block(self) -> None:
