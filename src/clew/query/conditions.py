@@ -4,8 +4,8 @@ A condition of several operands is a function of their values in a row that retu
 `TRUE`; `row_condition` applies it to all rows. Of a list the level is the highest of its elements.
 
 Source: SQL's three-valued logic.
-Differs from the source: values of two types (text, number, boolean) are never converted, and their comparison is
-unknown; LIKE has no escape character; lists are values.
+Differs from the source: a text that is a number is one beside a number; other values of two types (text, number,
+boolean) are never converted, and their comparison is unknown; LIKE has no escape character; lists are values.
 
 Rows as columns: the values of a field with the ones that each row has, as filters read them.
 
@@ -69,6 +69,7 @@ def _nested_value(row: Row, path: Sequence[str]) -> Any:
 
 # Ordered so that AND is the smaller, OR the larger, and NOT the distance from TRUE.
 FALSE, UNKNOWN, TRUE = 0, 1, 2
+_NUMBER = re.compile(r"\s*-?[0-9]{1,99}(?:\.[0-9]{1,99})?\s*", re.ASCII)
 _TYPES = {bool: "boolean", int: "number", float: "number", str: "text"}
 
 Truth = NDArray[np.int8]
@@ -129,6 +130,11 @@ def value_type(value: Any) -> str | None:
     return _TYPES.get(type(value))
 
 
+def number_value(value: Any) -> float | None:
+    """Return the number that a text is, as `-12.5`; None for another text and for any other value."""
+    return float(value) if isinstance(value, str) and _NUMBER.fullmatch(value) else None
+
+
 def compare_values(compare: Callable[[Any, Any], bool], one: Any, other: Any) -> int:
     """Return the level of a comparison of two values; of lists that of the best pair."""
     if isinstance(one, list | tuple) or isinstance(other, list | tuple):
@@ -153,12 +159,15 @@ def membership_test(values: Sequence[str | int | float | bool]) -> Callable[[Any
     """Return the function that returns the level of a value's being one of some, at least one."""
     by_type = {kind: frozenset(v for v in values if value_type(v) == kind) for kind in {value_type(v) for v in values}}
     mismatch = FALSE if len(by_type) == 1 else UNKNOWN  # 5 IN (1, 'x'): whether 5 = 'x' is unknown
+    numbers = {"number": {*map(number_value, values)} - {None}, "text": by_type.get("number", frozenset())}
 
     def level(value: Any) -> int:
         kind = value_type(value)
-        if kind not in by_type:
-            return UNKNOWN
-        return TRUE if value in by_type[kind] else mismatch
+        number = value if kind == "number" else number_value(value)
+        others = numbers.get(kind or "", frozenset()) if number is not None else frozenset()
+        if number in others or (kind in by_type and value in by_type[kind]):
+            return TRUE
+        return mismatch if others or kind in by_type else UNKNOWN
 
     return lambda value: _best_of_elements(level, value)
 
@@ -186,8 +195,11 @@ def _best_of_elements(level: Callable[[Any], int], value: Any) -> int:
 
 
 def _compare_scalars(compare: Callable[[Any, Any], bool], one: Any, other: Any) -> int:
-    kind = value_type(one)
-    if kind is None or kind != value_type(other):
+    kind, other_kind = value_type(one), value_type(other)
+    if {kind, other_kind} == {"number", "text"}:
+        one, other = (number_value(value) if isinstance(value, str) else value for value in (one, other))
+        kind, other_kind = value_type(one), value_type(other)
+    if kind is None or kind != other_kind:
         return UNKNOWN
     return TRUE if compare(one, other) else FALSE
 

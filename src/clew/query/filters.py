@@ -2,21 +2,24 @@
 
     conditions   = == != <> < <= > >=   IN (...)   LIKE and ILIKE (% any text, _ one character)   BETWEEN x AND y
                  IS NULL; NOT IN, NOT LIKE, NOT BETWEEN, IS NOT NULL; joined by AND, OR, NOT and parentheses
-    values       'text' (a quote inside is doubled), 12, -3.5, 1e6, TRUE, FALSE
+                 'text' IN field, for a field of lists
+    values       'text' (a quote inside is doubled), DATE '2024-05-02', 12, -3.5, 1e6, TRUE, FALSE
     fields       year   "field with spaces"   author.name (the key `author.name`, else `name` inside `author`)
 
 A condition on a missing value, or on values of two types (text, number, boolean), is unknown; so is its NOT; a row
-matches only where the whole is true. Case matters, except for ILIKE. A list matches a condition when any of its
-elements does; `!=`, NOT IN and NOT LIKE are the opposites of `=`, IN and LIKE: they require that no element does.
+matches only where the whole is true. A text that is a number is one beside a number. Case matters, except for ILIKE. A
+list matches a condition when any of its elements does; `!=`, NOT IN and NOT LIKE are the opposites of `=`, IN and LIKE:
+they require that no element does.
 
 Source: SQL's three-valued logic (`clew.query.conditions`), parsed by `sqlglot`.
-Differs from the source: types are never converted, NULL stands only after IS, LIKE has no escape character.
+Differs from the source: other types are never converted, NULL stands only after IS, LIKE has no escape character.
 """
 
 import math
 import operator
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
@@ -37,6 +40,7 @@ from clew.query.conditions import (
     like_test,
     membership_test,
     negate,
+    number_value,
     row_condition,
     value_type,
 )
@@ -57,12 +61,21 @@ _COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {
     "gt": operator.gt,
     "gte": operator.ge,
 }
+_HINTS = {  # on kinds of node that are not allowed
+    "null": "; a missing value is found by IS NULL, any other by IS NOT NULL",
+    **dict.fromkeys(("lower", "upper"), "; ILIKE ignores case, as in lang ILIKE 'en'"),
+    **dict.fromkeys(("any", "arraycontains", "arraycontainsall"), "; a list with an element is found by 'sea' IN tags"),
+    "sub": '; a name with hyphens takes double quotes: "{}"',
+    "currentdate": "; write the day as text, such as '2026-11-23'",
+    "struct": "; a filter is no JSON",
+}
 _LEAF_KINDS = frozenset({*_COMPARISONS, "like", "ilike", "in", "between", "is"})
 # Allowed kinds of node in an expression, with their allowed parts.
 _ALLOWED_ARGS = {
     **{kind: {"this", "expression", "negate"} for kind in (*_COMPARISONS, "like", "ilike", "is")},
     **{kind: {"this"} for kind in ("not", "paren", "neg", "boolean")},
-    "in": {"this", "expressions", "negate"},
+    "in": {"this", "expressions", "field", "negate"},
+    "cast": {"this", "to"},
     "between": {"this", "low", "high", "negate"},
     "and": {"this", "expression"},
     "or": {"this", "expression"},
@@ -110,6 +123,13 @@ class Predicate:
                 held = " and ".join(_PLURALS[str(kind)] for kind in sorted(kinds, key=str))
                 given = value_type(values[0])
                 phrases[name] = f"{name!r} has {held}, and {values[0]!r} is a {given}"
+            numbers = [value for value in values if number_value(value) is not None]
+            if numbers and any(number_value(value) is not None for value in used):
+                phrases[name] = (
+                    f"{name!r} has numbers as texts, in the order of letters: write {numbers[0]} without quotes"
+                )
+            elif any(isinstance(value, list) for value in used) and str(values[0]).startswith("["):
+                phrases[name] = f"{name!r} has lists, which are compared by element: write 'one' IN {name}"
         return list(phrases.values())
 
 
@@ -157,8 +177,8 @@ class _FilterCompiler:
     def _compile_leaf(self, node: "exp.Expr") -> Condition:
         left = self._compile_operand(node.this)
         if node.key in _COMPARISONS:
-            right, compare = self._compile_operand(node.expression), _COMPARISONS[node.key]
-            return row_condition(lambda one, other: compare_values(compare, one, other), left, right)
+            right = self._compile_operand(node.expression)
+            return row_condition(partial(compare_values, _COMPARISONS[node.key]), left, right)
         if node.key == "between":
             return row_condition(
                 is_between, left, self._compile_operand(node.args["low"]), self._compile_operand(node.args["high"])
@@ -170,6 +190,10 @@ class _FilterCompiler:
                 )
             return row_condition(is_null, left)
         if node.key == "in":
+            if node.args.get("field") and node.this.key == "literal":
+                return row_condition(
+                    partial(compare_values, operator.eq), left, self._compile_operand(node.args["field"])
+                )
             if not node.expressions:
                 raise self._error("IN () holds no value")
             return row_condition(membership_test([self._literal_value(value) for value in node.expressions]), left)
@@ -205,6 +229,8 @@ class _FilterCompiler:
 
     def _read_literal(self, node: "exp.Expr") -> str | int | float | bool:
         node = self._strip_parentheses(node)
+        if node.key == "cast" and node.this.key == "literal" and str(node.args["to"]) == "DATE":  # DATE '2024-05-02'
+            node = node.this
         if node.key == "boolean":
             return bool(node.this)
         sign, number = (-1, self._strip_parentheses(node.this)) if node.key == "neg" else (1, node)
@@ -240,7 +266,8 @@ class _FilterCompiler:
         if node.key not in _ALLOWED_ARGS or any(
             value and key not in _ALLOWED_ARGS[node.key] for key, value in node.args.items()
         ):
-            raise self._error(f"{_node_text(node)} is not understood")
+            hint = _HINTS.get(node.key, "").format(_node_text(node).replace(" - ", "-"))
+            raise self._error(f"{_node_text(node)} is not understood{hint}")
 
     def _error(self, reason: str) -> InputError:
         return _filter_error(self._expression, reason)
@@ -266,11 +293,14 @@ def _parse_tree(expression: str) -> "exp.Expr":
         word = str(details.get("highlight") or "")[:40]
         position = f" at {word!r}" if word else ""
         quoted = f': "{word}"' if word.isidentifier() else ""
-        reason = (
-            f"it cannot be read{position}; a field named like a word of SQL takes double quotes{quoted}, text takes "
-            "single ones"
-        )
-        raise _filter_error(expression, reason) from error
+        hint = f"a field of several words or named like one of SQL takes double quotes{quoted}, text takes single ones"
+        if word.lower() == "contains":
+            hint = "a list with an element is found by 'sea' IN tags, a part of a text by title LIKE '%sea%'"
+        elif expression.count("(") != expression.count(")"):
+            hint = "a bracket has no other end"
+        elif expression.split()[-1].lower() in ("and", "or", "not"):
+            hint = "a condition is missing at its end"
+        raise _filter_error(expression, f"it cannot be read{position}; {hint}") from error
     except SqlglotError as error:
         raise _filter_error(expression, "it cannot be read; look for a quote that is not closed") from error
     if tree is None:

@@ -19,46 +19,29 @@ if TYPE_CHECKING:
 _OASIS = "urn:oasis:names:tc:opendocument:xmlns"
 _SPACES = {name: f"{_OASIS}:{name}:1.0" for name in ("office", "style", "table", "text", "presentation")}
 _SPACES["draw"] = f"{_OASIS}:drawing:1.0"
-_TABLE, _PRESENTATION = (f"{{{_SPACES[name]}}}" for name in ("table", "presentation"))
-_TO_HTML = f"""
-<xsl:stylesheet version="1.0" xmlns:xsl="http://www.w3.org/1999/XSL/Transform" xmlns:link="http://www.w3.org/1999/xlink"
- {" ".join(f'xmlns:{name}="{space}"' for name, space in _SPACES.items())}>
-<xsl:output method="html" encoding="UTF-8"/>
-<xsl:key name="hidden" match="style:style[style:text-properties/@text:display='none']" use="@style:name"/>
-<xsl:template match="/"><html><body><xsl:apply-templates/></body></html></xsl:template>
-<xsl:template match="office:meta|office:styles|office:automatic-styles|office:annotation|office:change-info|text:note|
- text:table-of-content|text:hidden-text|presentation:notes|draw:text-box[ancestor::text:p]|*[local-name()='desc']|
- *[local-name()='title']"/>
-<xsl:template match="text:deletion"><del><xsl:apply-templates/></del></xsl:template>
-<xsl:template match="text:h"><xsl:element name="h{{substring(concat(@text:outline-level, '1'), 1, 1)}}">
- <xsl:apply-templates/></xsl:element></xsl:template>
-<xsl:template match="text:p"><p><xsl:if test="key('hidden', @text:style-name)"><xsl:attribute name="hidden"/></xsl:if>
- <xsl:apply-templates/></p>
- <xsl:for-each select=".//text:note"><br/><p><xsl:value-of select="concat(translate(substring(@text:note-class, 1, 1),
- 'fe', 'FE'), substring(@text:note-class, 2), ': ')"/><xsl:for-each select="text:note-body//text:p">
- <xsl:value-of select="concat(., ' ')"/></xsl:for-each></p></xsl:for-each>
- <xsl:for-each select=".//draw:text-box"><xsl:apply-templates/></xsl:for-each></xsl:template>
-<xsl:template match="text:span[key('hidden', @text:style-name)]"><span hidden=""><xsl:apply-templates/></span>
-</xsl:template>
-<xsl:template match="text:s|text:tab"><xsl:text> </xsl:text></xsl:template>
-<xsl:template match="text:line-break"><br/></xsl:template>
-<xsl:template match="text:list-item"><li><xsl:apply-templates/></li></xsl:template>
-<xsl:template match="text:a"><a href="{{@link:href}}"><xsl:apply-templates/></a></xsl:template>
-<xsl:template match="table:table"><table><xsl:apply-templates/></table></xsl:template>
-<xsl:template match="table:table-header-rows"><thead><xsl:apply-templates/></thead></xsl:template>
-<xsl:template match="table:table-row"><tr><xsl:apply-templates/></tr></xsl:template>
-<xsl:template match="table:table-cell"><td colspan="{{@table:number-columns-spanned}}"
- rowspan="{{@table:number-rows-spanned}}"><xsl:apply-templates/></td></xsl:template>
-</xsl:stylesheet>"""
+_TABLE = f"{{{_SPACES['table']}}}"
+_TAGS = {  # local names of elements, and the tags of HTML that the reader of pages takes them for
+    "p": "div",
+    "list-item": "li",
+    "line-break": "br",
+    "deletion": "del",
+    "a": "a",
+    "table": "table",
+    "table-header-rows": "thead",
+    "table-row": "tr",
+    "table-cell": "td",
+    **dict.fromkeys(("automatic-styles", "annotation", "change-info", "note", "table-of-content"), "template"),
+    **dict.fromkeys(("hidden-text", "hidden-paragraph", "notes", "desc", "title", "forms"), "template"),
+}
 
 
 def read_text_document(data: bytes) -> FileContents:
     """Return the text of a file, with the headings above each part; hidden and deleted text is counted in a note."""
     content, title = _open(data)
-    walk = _read_blocks(content)
     named = "@text:style-name='Title' or @text:style-name=//style:style[@style:parent-style-name='Title']/@style:name"
-    titles = [" ".join("".join(found.itertext()).split()) for found in _find(content, f"//text:p[{named}]")[:1]]
-    return walk.builder.contents([*titles, title, walk.main_heading])
+    own = _find(content, f"string(//text:p[{named}])")
+    walk = _read_blocks(content)
+    return walk.builder.contents([own, title, walk.main_heading])
 
 
 def read_presentation(data: bytes) -> FileContents:
@@ -70,17 +53,15 @@ def read_presentation(data: bytes) -> FileContents:
         if page.get(f"{{{_SPACES['draw']}}}style-name") in hidden:
             builder.left_out["hidden slide"] += 1
             continue
-        frames = _find(page, "draw:frame[@presentation:class='title']")
-        heading = " ".join(" ".join(frames[0].itertext()).split()) if frames else ""
-        first = first or heading
-        for frame in frames[:1]:
+        heading = ""
+        for frame in _find(page, "draw:frame[@presentation:class='title'][1]"):
+            heading = " ".join(" ".join(frame.itertext()).split())
             page.remove(frame)
-        place = Place(slide=number, heading=heading)
-        builder.add(heading, place)
-        builder.add(_read_blocks(page).builder.contents().text, place)
+        first, place = first or heading, Place(slide=number, heading=heading)
         lines = _find(page, "presentation:notes/draw:frame[@presentation:class='notes']//text:p")
         notes = "\n".join(" ".join("".join(line.itertext()).split()) for line in lines).strip()
-        builder.add(f"Notes: {notes}" if notes else "", place)
+        for block in (heading, _read_blocks(page).builder.contents().text, f"Notes: {notes}" if notes else ""):
+            builder.add(block, place)
     return builder.contents([title, first])
 
 
@@ -109,16 +90,35 @@ def _open(data: bytes) -> tuple["_Element", str]:
     return content, (meta.findtext(".//{http://purl.org/dc/elements/1.1/}title") or "").strip()
 
 
-def _find(element: "_Element", path: str) -> list[Any]:
-    found: list[Any] = element.xpath(path, namespaces=_SPACES)
-    return found
+def _find(element: "_Element", path: str) -> Any:
+    return element.xpath(path, namespaces=_SPACES)
 
 
 def _read_blocks(element: "_Element") -> HtmlWalk:
-    from lxml.etree import XSLT
+    """Return the blocks of a text or a slide, whose elements become those of HTML; notes are below their paragraph."""
+    from lxml.etree import QName, SubElement, tostring
 
+    hidden = set(_find(element, "//style:style[style:text-properties/@text:display='none']/@style:name"))
+    for note in _find(element, ".//text:note"):
+        paragraph = _find(note, "ancestor::text:p[1]")[0]
+        text = " ".join(" ".join(_find(note, "text:note-body//text()")).split())
+        below = SubElement(paragraph.getparent(), "div")
+        below.text = f"{_find(note, 'string(@text:note-class)').capitalize()}: {text}"
+        paragraph.addnext(below)
+        paragraph.addnext(SubElement(paragraph.getparent(), "br"))
+    for part in element.iter("{*}*"):
+        own = {key.rpartition("}")[2]: value for key, value in part.items()}
+        name = QName(part).localname
+        part.attrib.clear()
+        part.tag = (
+            f"h{own.get('outline-level', '1')[0]}" if name == "h" else _TAGS.get(name, name if name == "br" else "span")
+        )
+        part.text = " " if name in ("s", "tab") else part.text
+        html = {"colspan": own.get("number-columns-spanned"), "rowspan": own.get("number-rows-spanned")}
+        html |= {"href": own.get("href"), "hidden": "" if own.get("style-name") in hidden else None}
+        part.attrib.update({key: value for key, value in html.items() if value is not None})
     walk = HtmlWalk(TextBuilder(), HeadingPath(), is_first_header=True)
-    walk.read(parse_html(bytes(XSLT(parse_xml(_TO_HTML.encode()))(element))))
+    walk.read(parse_html(tostring(element, method="html", encoding="utf-8")))
     return walk
 
 
