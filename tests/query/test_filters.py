@@ -114,7 +114,7 @@ def test_one_element_must_lie_between_both_bounds() -> None:
         ("n IN ('9', '11')", "ab"),
         ("n NOT IN (9)", "c"),
         ("n != 9", "c"),
-        ("n BETWEEN 9 AND '10'", "abc"),
+        ("n BETWEEN 9 AND 10", "abc"),
         ("day >= DATE '2024-05-02'", "b"),
     ],
 )

@@ -25,9 +25,12 @@ PLAIN_NAMES = frozenset({
 """The names without a suffix that are texts, in lower case."""
 JSON_LINES_SUFFIXES = frozenset({".jsonl", ".ndjson"})
 TABLE_SUFFIXES = frozenset({".csv", ".tsv"})
-RECORD_SUFFIXES = JSON_LINES_SUFFIXES | TABLE_SUFFIXES | {".json", ".mbox"}  # files of many documents
-READABLE_SUFFIXES = MARKDOWN_SUFFIXES | TEXT_SUFFIXES | CODE_SUFFIXES | RECORD_SUFFIXES | KINDS.keys()
-_EXAMPLES = ".md, .txt, .html, .docx, .pdf, .csv or the like"
+_ARCHIVE_SUFFIXES = frozenset({".zip", ".tar", ".gz", ".tgz", ".bz2", ".xz"})
+RECORD_SUFFIXES = JSON_LINES_SUFFIXES | TABLE_SUFFIXES | {".json", ".mbox"} | _ARCHIVE_SUFFIXES  # of many documents
+READABLE_SUFFIXES = (
+    MARKDOWN_SUFFIXES | TEXT_SUFFIXES | CODE_SUFFIXES | RECORD_SUFFIXES | KINDS.keys()
+) - _ARCHIVE_SUFFIXES
+_EXAMPLES = {"": ".md, .txt, .html, .docx, .pdf, .csv or the like", ".xls": ".xlsx", ".ppt": ".pptx"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +49,11 @@ class SourceFile:
     def suffix(self) -> str:
         """The suffix in lower case with its dot, "" when there is none."""
         return self.path.suffix.lower()
+
+    @property
+    def is_archive(self) -> bool:
+        """Whether it is an archive of files, which is read where it is given by itself."""
+        return self.suffix in _ARCHIVE_SUFFIXES
 
     def with_id(self, id_: str, registered: tuple[str, str]) -> "SourceFile":
         """Return the file under another id."""
@@ -82,6 +90,7 @@ class _Entry(NamedTuple):
 def find_sources(path: Path, outer_links: dict[str, str] | None = None) -> Iterator[SourceFile | Failure]:
     """Yield the readable files of an existing path, in the order of their ids, and a failure for each other file.
 
+    An archive is one where it is the path itself.
     Hidden files and folders are skipped, and so are indexes of Clew, within a folder or beside its files. A link within
     a folder is followed unless its target is itself read, or lies outside of the folder: such links and the paths that
     they lead to are added to `outer_links`. The path itself may be a link to anywhere. No folder is entered twice, so
@@ -94,7 +103,7 @@ def find_sources(path: Path, outer_links: dict[str, str] | None = None) -> Itera
     else:
         kind = "file" if path.is_file() else "other"
         entry = _Entry(path.name, str(path), kind, is_link=False, real_path=os.path.realpath(path))
-        yield _check_entry(entry, os.path.realpath(path.parent))
+        yield _check_entry(entry, os.path.realpath(path.parent), is_given=True)
 
 
 def is_readable(path: Path) -> bool:
@@ -107,16 +116,22 @@ def printable_path(name: str | Path) -> str:
     return str(name).encode("utf-8", "backslashreplace").decode("utf-8")
 
 
-def _check_entry(entry: _Entry | Failure, folder: str) -> SourceFile | Failure:
+def _check_entry(entry: _Entry | Failure, folder: str, *, is_given: bool = False) -> SourceFile | Failure:
     if isinstance(entry, Failure):
         return entry
     item = printable_path(entry.path)
     if entry.kind != "file":
         return Failure(item, "not a regular file, or a link that leads nowhere")
     source = SourceFile(Path(entry.path), entry.order, item, folder=folder, real_path=entry.real_path)
-    if not is_readable(source.path):
+    if source.is_archive and not is_given:
+        return Failure(
+            item,
+            "an archive is read where it is given by itself, as a path of clew index; or unpack it",
+        )
+    if not (is_readable(source.path) or source.is_archive):
         suffix = printable_path(source.suffix) or "no suffix"
-        return Failure(item, f"not a kind of file that can be read: {suffix}; leave it out, or save it as {_EXAMPLES}")
+        examples = _EXAMPLES.get(suffix, _EXAMPLES[""])
+        return Failure(item, f"not a kind of file that can be read: {suffix}; leave it out, or save it as {examples}")
     if printable_path(source.id) != source.id:
         return Failure(item, "the file's name is not valid UTF-8, so it cannot be the document's id; rename the file")
     return source

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import IO
 
 from clew.errors import InputError, MissingPackageError
+from clew.indexing.sources.archives import unpack_archive
 from clew.indexing.sources.conversion import KINDS, convert_file
 from clew.indexing.sources.discovery import (
     CODE_SUFFIXES,
@@ -241,7 +242,9 @@ def _read_file(source: SourceFile, reading: _Reading) -> Iterator[SourcedDocumen
 
 def _read_items(source: SourceFile, reading: _Reading) -> Iterator[SourcedDocument | Failure]:
     report, columns = reading.report, reading.columns
-    if source.suffix in JSON_LINES_SUFFIXES:
+    if source.is_archive:
+        yield from _read_archive(source, reading)
+    elif source.suffix in JSON_LINES_SUFFIXES:
         with source.path.open("rb") as lines:
             yield from read_json_lines(_utf8_lines(lines, source, report), source.id, source.item, columns)
     elif source.suffix in TABLE_SUFFIXES:
@@ -258,6 +261,20 @@ def _read_items(source: SourceFile, reading: _Reading) -> Iterator[SourcedDocume
             yield from _read_contents(source, report)
         else:
             yield SourcedDocument(source.item, _with_origin(_read_document(source, report), source))
+
+
+def _read_archive(source: SourceFile, reading: _Reading) -> Iterator[SourcedDocument | Failure]:
+    """Yield the documents of the files in an archive, with the ids that a folder of its name would give them."""
+    with unpack_archive(source.path) as folder:
+        for found in find_sources(folder):
+            if isinstance(found, Failure):
+                yield replace(found, item=source.item + found.item.removeprefix(str(folder)))
+            elif is_empty_file(found):
+                reading.report.empty_files.append(f"{source.item}/{found.id}")
+            else:
+                item, id_ = f"{source.item}/{found.id}", f"{source.id}/{found.id}"
+                inner = replace(found, id=id_, item=item, label=found.path.stem)
+                yield from _catch_failures(item, _read_items(inner, reading))
 
 
 def _read_document(source: SourceFile, report: ReadingReport) -> Document:

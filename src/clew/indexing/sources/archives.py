@@ -1,0 +1,52 @@
+"""Archives of files (`.zip`, `.tar`, `.tar.gz` and the like), unpacked within limits to a temporary folder."""
+
+import lzma
+import tarfile
+import zipfile
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path, PurePosixPath
+from tempfile import TemporaryDirectory
+
+from clew.errors import InputError
+from clew.text.display import MEBIBYTE
+
+_MAX_RATIO, _RATIO_FROM_BYTES, _MAX_BYTES = 200, 16 * MEBIBYTE, 1024 * MEBIBYTE
+_MEMBER_BYTES = 512  # that each name counts for
+_FAULTS = (EOFError, RuntimeError, lzma.LZMAError, tarfile.TarError, zipfile.BadZipFile, zlib.error)
+_ADVICE = "unpack it, and give the folder"
+
+
+@contextmanager
+def unpack_archive(archive: Path) -> Iterator[Path]:
+    """Yield a temporary folder with the files of an archive.
+
+    Raises InputError where it is damaged or locked, unpacks to more than documents need, or has a name with `..`.
+    """
+    limit = left = min(_MAX_BYTES, max(_RATIO_FROM_BYTES, _MAX_RATIO * archive.stat().st_size))
+    with TemporaryDirectory(prefix="clew-") as folder:
+        try:
+            for name, size, extract in _members(archive, folder):
+                left -= size + _MEMBER_BYTES
+                if left < 0:
+                    raise InputError(f"the archive unpacks to more than {limit // MEBIBYTE} MiB: {_ADVICE}")
+                if ".." in PurePosixPath(name.replace("\\", "/")).parts:
+                    raise InputError(f"the archive has the name {name!r:.80}, which leads out of it: {_ADVICE}")
+                extract()
+        except _FAULTS as error:
+            raise InputError(f"the archive is damaged or locked ({error!r:.200}): {_ADVICE}") from error
+        yield Path(folder)
+
+
+def _members(archive: Path, folder: str) -> Iterator[tuple[str, int, Callable[[], object]]]:
+    """Yield the name and the size of each file, and what puts it into a folder."""
+    if archive.suffix.lower() == ".zip":
+        with zipfile.ZipFile(archive) as opened:
+            for info in opened.infolist():
+                yield info.filename, info.file_size, partial(opened.extract, info, folder)
+    else:
+        with tarfile.open(archive) as tape:
+            for member in tape:
+                yield member.name, member.size, partial(tape.extract, member, folder, filter="data")
