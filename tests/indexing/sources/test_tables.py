@@ -169,7 +169,6 @@ def test_labels_before_values_are_their_names(rows: list[str]) -> None:
         ([("Captain:", "Ada Holm", "Owner:", "Bo Hale")] * 2, ["Captain: Ada Holm; Owner: Bo Hale"] * 2),
         ([("Name", "Fulmar"), ("Length", "23 m"), ("Beam", "5 m")], ["Name: Fulmar", "Length: 23 m", "Beam: 5 m"]),
         ([("Ada Holm", "Ida Quist", "Bo Hale")], ["Ada Holm", "Ida Quist", "Bo Hale"]),
-        ([("<a href=/>Home</a>", "<a href=/a>Us</a>"), ("Bolt M8", "12")], ["Home; Us", "Bolt M8: 12"]),
     ],
 )
 def test_rows_without_a_marked_header_have_no_invented_names(rows: list[tuple[str, ...]], texts: list[str]) -> None:

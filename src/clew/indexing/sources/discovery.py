@@ -25,12 +25,10 @@ PLAIN_NAMES = frozenset({
 """The names without a suffix that are texts, in lower case."""
 JSON_LINES_SUFFIXES = frozenset({".jsonl", ".ndjson"})
 TABLE_SUFFIXES = frozenset({".csv", ".tsv"})
-_ARCHIVE_SUFFIXES = frozenset({".zip", ".tar", ".gz", ".tgz", ".bz2", ".xz"})
-RECORD_SUFFIXES = JSON_LINES_SUFFIXES | TABLE_SUFFIXES | {".json", ".mbox"} | _ARCHIVE_SUFFIXES  # of many documents
-READABLE_SUFFIXES = (
-    MARKDOWN_SUFFIXES | TEXT_SUFFIXES | CODE_SUFFIXES | RECORD_SUFFIXES | KINDS.keys()
-) - _ARCHIVE_SUFFIXES
-_EXAMPLES = {"": ".md, .txt, .html, .docx, .pdf, .csv or the like", ".xls": ".xlsx", ".ppt": ".pptx"}
+ARCHIVE_SUFFIXES = frozenset({".zip", ".tar", ".gz", ".tgz", ".bz2", ".xz"})
+RECORD_SUFFIXES = JSON_LINES_SUFFIXES | TABLE_SUFFIXES | {".json", ".mbox"} | ARCHIVE_SUFFIXES  # of many documents
+READABLE_SUFFIXES = (MARKDOWN_SUFFIXES | TEXT_SUFFIXES | CODE_SUFFIXES | RECORD_SUFFIXES | {*KINDS}) - ARCHIVE_SUFFIXES
+_NEWER = {".xls": ".xlsx", ".ppt": ".pptx"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,11 +47,6 @@ class SourceFile:
     def suffix(self) -> str:
         """The suffix in lower case with its dot, "" when there is none."""
         return self.path.suffix.lower()
-
-    @property
-    def is_archive(self) -> bool:
-        """Whether it is an archive of files, which is read where it is given by itself."""
-        return self.suffix in _ARCHIVE_SUFFIXES
 
     def with_id(self, id_: str, registered: tuple[str, str]) -> "SourceFile":
         """Return the file under another id."""
@@ -123,15 +116,13 @@ def _check_entry(entry: _Entry | Failure, folder: str, *, is_given: bool = False
     if entry.kind != "file":
         return Failure(item, "not a regular file, or a link that leads nowhere")
     source = SourceFile(Path(entry.path), entry.order, item, folder=folder, real_path=entry.real_path)
-    if source.is_archive and not is_given:
-        return Failure(
-            item,
-            "an archive is read where it is given by itself, as a path of clew index; or unpack it",
-        )
-    if not (is_readable(source.path) or source.is_archive):
+    is_archive = source.suffix in ARCHIVE_SUFFIXES
+    if is_archive and not is_given:
+        return Failure(item, "an archive is read where it is given by itself, as a path of clew index; or unpack it")
+    if not (is_readable(source.path) or is_archive):
         suffix = printable_path(source.suffix) or "no suffix"
-        examples = _EXAMPLES.get(suffix, _EXAMPLES[""])
-        return Failure(item, f"not a kind of file that can be read: {suffix}; leave it out, or save it as {examples}")
+        wanted = _NEWER.get(suffix, ".md, .txt, .html, .docx, .pdf, .csv or the like")
+        return Failure(item, f"not a kind of file that can be read: {suffix}; leave it out, or save it as {wanted}")
     if printable_path(source.id) != source.id:
         return Failure(item, "the file's name is not valid UTF-8, so it cannot be the document's id; rename the file")
     return source

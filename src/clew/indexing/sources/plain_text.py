@@ -10,6 +10,7 @@ import re
 import unicodedata
 from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE, BOM_UTF32_BE, BOM_UTF32_LE, getincrementaldecoder
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 from clew.errors import InputError
@@ -201,25 +202,19 @@ def find_encoding(data: bytes) -> tuple[str, int]:
 def find_unmarked_encoding(data: bytes) -> str:
     """Return which of UTF-32 and UTF-16 bytes with NULs are a text of without a mark, "" where they are none.
 
-    Such a text has letters of ASCII, if only spaces, and hardly a code that stands for no letter. Bytes that are a text
-    without their NULs are one of UTF-16 where every other byte is one, or nearly.
+    Such a text has letters of ASCII, if only spaces. Bytes that are a text without their NULs have them in nearly all
+    of the places where a text of ASCII has them.
     """
-    sample = data[:_SAMPLE_BYTES]
-    zeros = sample.count(0)
+    sample, best = data[:_SAMPLE_BYTES], (0, "")
     is_text_without = _is_clean(sample.replace(b"\0", b"").decode(UTF_8, "surrogateescape"))
-    best, most = "", 0
-    for encoding in ("utf-32-le", "utf-32-be", "utf-16-le", "utf-16-be"):
-        width = 4 if "32" in encoding else 2
-        if len(data) % width or (is_text_without and zeros * width * 5 < len(sample) * (width - 1) * 4):
+    for encoding, width in (("utf-32-le", 4), ("utf-32-be", 4), ("utf-16-le", 2), ("utf-16-be", 2)):
+        if len(data) % width or (is_text_without and sample.count(0) * width * 5 < len(sample) * (width - 1) * 4):
             continue
-        try:
+        with suppress(UnicodeDecodeError):
             text = getincrementaldecoder(encoding)().decode(sample)
-        except UnicodeDecodeError:
-            continue
-        plain = sum(sign.isascii() for sign in text) * width  # bytes
-        if plain > most and _is_clean(text):
-            best, most = encoding, plain
-    return best
+            if (plain := sum(sign.isascii() for sign in text)) and _is_clean(text):
+                best = max(best, (plain * width, encoding))
+    return best[1]
 
 
 def _is_clean(text: str) -> bool:

@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from hashlib import blake2b
-from io import TextIOWrapper
 from itertools import chain
 from pathlib import Path
 from typing import IO
@@ -16,6 +15,7 @@ from clew.errors import InputError, MissingPackageError
 from clew.indexing.sources.archives import unpack_archive
 from clew.indexing.sources.conversion import KINDS, convert_file
 from clew.indexing.sources.discovery import (
+    ARCHIVE_SUFFIXES,
     CODE_SUFFIXES,
     JSON_LINES_SUFFIXES,
     MARKDOWN_SUFFIXES,
@@ -31,7 +31,6 @@ from clew.indexing.sources.plain_text import (
     UTF_8,
     check_text,
     decode_bytes,
-    find_encoding,
     make_code_document,
     make_contents_document,
     make_markdown_document,
@@ -201,20 +200,6 @@ def _file_size(source: SourceFile) -> int:
         return 0  # reading it reports why
 
 
-def _utf8_lines(raw: IO[bytes], source: SourceFile, report: ReadingReport) -> Iterator[bytes]:
-    """Yield the lines of a file, those of UTF-16 and UTF-32 in UTF-8."""
-    start = raw.read(8192)
-    encoding, mark = find_encoding(start[: len(start) // 4 * 4 or None]) if 0 in start else (UTF_8, 0)
-    if encoding == UTF_8:
-        raw.seek(0)
-        yield from _count_lines(raw, report)
-        return
-    report.encodings[source.item] = encoding
-    raw.seek(mark)
-    with TextIOWrapper(raw, encoding=encoding, errors="replace", newline="\n") as text:
-        yield from _count_lines((line.encode(errors="replace") for line in text), report)
-
-
 def _count_lines(lines: Iterable[bytes], report: ReadingReport) -> Iterator[bytes]:
     for line in lines:
         report.bytes_read += len(line)
@@ -242,11 +227,11 @@ def _read_file(source: SourceFile, reading: _Reading) -> Iterator[SourcedDocumen
 
 def _read_items(source: SourceFile, reading: _Reading) -> Iterator[SourcedDocument | Failure]:
     report, columns = reading.report, reading.columns
-    if source.is_archive:
+    if source.suffix in ARCHIVE_SUFFIXES:
         yield from _read_archive(source, reading)
     elif source.suffix in JSON_LINES_SUFFIXES:
         with source.path.open("rb") as lines:
-            yield from read_json_lines(_utf8_lines(lines, source, report), source.id, source.item, columns)
+            yield from read_json_lines(_count_lines(lines, report), source.id, source.item, columns)
     elif source.suffix in TABLE_SUFFIXES:
         before = 0
         for row, position in read_table_file(source, columns, report):

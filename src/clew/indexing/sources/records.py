@@ -76,7 +76,7 @@ def read_json_lines(
         if number == 1:
             line = line.removeprefix(BOM_UTF8)
             if b"\0" in line:
-                yield Failure(item, "binary content (a NUL byte in line 1), not lines of JSON")
+                yield Failure(item, "binary content (a NUL byte in line 1), not lines of JSON; save it as UTF-8")
                 return
         if not line.strip():
             continue
@@ -119,15 +119,11 @@ def make_record_document(record: Mapping[str, object], fallback_id: str) -> Docu
 
 
 def _flatten(record: Mapping[str, object]) -> dict[str, object]:
-    """Return a record with the keys of objects in it as `outer.inner`, of so many levels as parsing allows."""
-    flat: dict[str, object] = {}
-    waiting = list(reversed(record.items()))
-    while waiting:
-        key, value = waiting.pop()
-        if isinstance(value, dict):
-            waiting += [(f"{key}.{inner}", own) for inner, own in reversed(value.items())]
-        else:
-            flat[key] = value
+    """Return a record with the keys of objects in it as `outer.inner`."""
+    flat = dict(record)
+    while nested := {key: value for key, value in flat.items() if isinstance(value, dict)}:
+        flat = {key: value for key, value in flat.items() if key not in nested}
+        flat |= {f"{key}.{inner}": own for key, value in nested.items() for inner, own in value.items()}
     return flat
 
 

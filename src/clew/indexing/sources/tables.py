@@ -9,6 +9,7 @@ from typing import NamedTuple
 MAX_SPAN = 1000  # rows or columns, as in the standard of HTML
 _MAX_SPANNED_CELLS = 1 << 20  # of a table: far more than any that is written by hand
 _MAX_REPEATED_CHARACTERS = 1 << 20
+_MAX_LABEL_CHARACTERS = 60
 
 
 class Cell(NamedTuple):
@@ -27,9 +28,8 @@ EMPTY_CELL = Cell("")
 def csv_rows(lines: Iterable[str], delimiter: str, longest: int) -> Iterator[tuple[int, list[str] | csv.Error]]:
     """Yield the line on which each row that is not blank starts, and its cells, or why it is none.
 
-    A line in which quotes make no cells, as one that opens a quote and never closes it, is a row where the delimiters
-    alone make as many cells of it as the header has; so is each line of tabs that a quote joins to the next. `longest`
-    bounds the characters of a cell, and so those that a quote takes; it applies to the process.
+    Where quotes make no cells of a line, or join lines of tabs, those between delimiters are, if as many as the header
+    has. `longest` bounds the characters of a cell, and so those that a quote takes; it applies to the process.
     """
     csv.field_size_limit(longest)
     line_iterator, waiting, taken = iter(lines), list[str](), list[str]()
@@ -77,35 +77,28 @@ def table_rows(rows: Sequence[Sequence[Cell]], header_rows: int = 0, *, is_first
     """Return the rows of a table as text, under the names of its first rows, which are text themselves if all alone.
 
     A cell that spans rows or columns stands in all of them. One that is a whole row by itself is text of its own,
-    without a name, and above the header it is a title. Where no header is marked, a row of labels is one. Of a table
-    whose rows begin with labels each value has the label before it as its name, and so has that of two columns which
-    shows no header. Other rows have no names where the first of them is like those below.
+    without a name, and above the header it is a title. Where no header is marked, a row of labels is one; labels that
+    begin rows are the names of what follows them, as is the first of two columns that show no header.
 
     Args:
         rows: The cells that begin in each row, in order.
-        header_rows: The rows that are marked as header; more where a cell of it reaches further down beside one over
-            columns.
-        is_first_header: Whether the first row is the header where none is marked, and its numbers do not deny it.
+        header_rows: The marked rows of the header; more where a cell of it reaches down further than one over columns.
+        is_first_header: Whether an unmarked first row is the header unless figures deny it, or only where it looks so.
     """
     expanded = expand_spans(rows)
     grid = _filled_rows(expanded)
     width = max(map(len, grid), default=0)
     titles = list(takewhile(lambda row: _is_section(row, width), grid))
     grid = grid[len(titles) :]
-    marked = len(_filled_rows(expanded[:header_rows])) - len(titles)
-    sections = [_is_section(row, width) for row in grid]
-    records = [row for row, is_section in zip(grid, sections, strict=True) if not is_section]
-    if marked <= 0 and not _is_label_row(records):
-        marked = 0
-        is_labelled = all(len(row) > 1 and row[0].is_label and not row[-1].is_label for row in records)
-        is_pairs = width == 2 and not is_first_header and all(_is_short(row[0].text) for row in records)
+    marked = max(0, len(_filled_rows(expanded[:header_rows])) - len(titles))
+    records = [row for row in grid if not _is_section(row, width)]
+    if not (marked or _is_label_row(records)):
         evidence = _find_header_evidence(records, width)
-        if is_labelled or (is_pairs and evidence < width):
-            texts = map(_label_text, grid)
-            return [text for text in (*(row_text((), [row[0].text]) for row in titles), *texts) if text]
-        if evidence < (not is_first_header):
-            marked = len(grid)
-    count = min(count_header_rows(grid, marked), len(grid)) if marked < len(grid) else len(grid)
+        is_pairs = width == 2 and not is_first_header and all(_is_short(row[0].text) for row in records)
+        if (is_pairs and evidence < width) or all(row[0].is_label and not row[-1].is_label for row in records):
+            return [text for row in (*titles, *grid) if (text := _label_text(row))]
+        marked = len(grid) if evidence < (not is_first_header) else 0
+    count = count_header_rows(grid, marked) if marked < len(grid) else marked
     header, body = (column_names(grid[:count], width), grid[count:]) if len(grid) > count else (None, grid)
     return [
         *(row_text((), [row[0].text]) for row in titles),
@@ -124,50 +117,34 @@ def _is_label_row(grid: Sequence[Sequence[Cell]]) -> bool:
     return len(full) > 1 and len(full[0]) > 1 and all(full[0]) and not all(map(all, full))
 
 
+def _label_text(row: Sequence[Cell]) -> str:
+    """Return the values of a row under the labels before them; where none is marked, the first cell is one."""
+    names, values, name, own = list[str](), list[str](), "", _own_cells(row)
+    has_label = any(cell.is_label for cell in own)
+    for at, cell in enumerate(own):
+        if len(own) > 1 and (cell.is_label if has_label else not at):
+            name = cell.text.strip().rstrip(":： ")
+        else:
+            names, values, name = [*names, name], [*values, cell.text], ""
+    return row_text(names, values)
+
+
+_FIGURE = re.compile(r"[^\w\s]{0,3}\s?\d[\d.,:/' –-]*\s?[^\W\d]{0,4}[%°²³/]?[^\W\d]{0,3}")
+_VALUE_FORMS = ("figure", "code", "name")  # that a column of values has, and its name has not
+
+
 def _is_short(text: str) -> bool:
     return len(text) <= _MAX_LABEL_CHARACTERS and ":" not in text.strip()[:-1]
 
 
-def _label_text(row: Sequence[Cell]) -> str:
-    """Return the values of a row under the labels before them; where none is marked, the first cell is one."""
-    names, values, own = [""], [""], _own_cells(row)
-    has_label = any(cell.is_label for cell in own)
-    for at, cell in enumerate(own):
-        if (cell.is_label if has_label else not at) and len(own) > 1:
-            names.append(cell.text.strip().rstrip(":：").rstrip())
-            values.append("")
-        elif not values[-1]:
-            values[-1] = cell.text
-        else:
-            names.append("")
-            values.append(cell.text)
-    return row_text(names, values)
-
-
-_NUMBER = re.compile(r"[~<>≈±+−-]?\s?[^\w\s]?\d[\d.,' ]*(?:\s?[^\W\d]{0,4}[%°²³/]?[^\W\d]{0,3})")
-_YEAR = re.compile(r"1\d{3}|20\d{2}")
-_DATE = re.compile(r"\d{1,4}[-./]\d{1,2}[-./]\d{1,4}\.?")
-_FIGURES = frozenset({"number", "year", "date"})
-_TELLING = _FIGURES | {"code", "name", "sentence"}  # forms that a column of values has, and its name has not
-_MAX_LABEL_CHARACTERS = 60
-
-
 def _form(text: str) -> str:
-    """Return the form of a cell's text, "" for none: figures, letters with digits, sentences, names, words."""
-    text = text.strip()
-    for pattern, form in ((_YEAR, "year"), (_DATE, "date"), (_NUMBER, "number")):
-        if pattern.fullmatch(text):
-            return form
-    if any(sign.isdigit() for sign in text):
-        return "code"
-    if len(text) > _MAX_LABEL_CHARACTERS or text.endswith((".", "!", "?", "。")):
-        return "sentence"
+    """Return the form of a cell's text: figures, letters with digits, names, words, "" for none."""
     words = text.split()
-    if not words:
-        return ""
+    if any(sign.isdigit() for sign in text):
+        return "figure" if _FIGURE.fullmatch(text.strip()) else "code"
     if text.islower():
         return "lower"
-    return "name" if len(words) > 1 and all(word[0].isupper() for word in words) else "word"
+    return "name" if len(words) > 1 and all(word[0].isupper() for word in words) else "word" if words else ""
 
 
 def _find_header_evidence(grid: Sequence[Sequence[Cell]], width: int) -> int:
@@ -176,14 +153,15 @@ def _find_header_evidence(grid: Sequence[Sequence[Cell]], width: int) -> int:
     for at in range(width):
         first, *forms = (_form(row[at].text) if at < len(row) else "" for row in grid)
         below = set(filter(None, forms))
-        if len(below) != 1 or not first or not _is_short(grid[0][at].text):
-            continue
-        (own,) = below
-        if first == own in _FIGURES:
+        if below == {first} == {"figure"}:
             return -1
-        is_telling = own in _TELLING or own == "lower" or first == "lower"
-        if first != own and is_telling and first not in _TELLING - {"name", "year"}:
-            evidence += 1 if at or own not in _FIGURES else width  # labels are no figures
+        if len(below) == 1 and first not in (*below, "", "figure", "code") and _is_short(grid[0][at].text):
+            is_figure = not at and below == {"figure"}  # which no label is
+            evidence += (
+                width
+                if is_figure
+                else not {"lower", first, *_VALUE_FORMS}.isdisjoint(below | {first} - {"name", "word"})
+            )
     return evidence
 
 

@@ -15,23 +15,20 @@ def read_rich_text(data: bytes) -> FileContents:
     """Return the paragraphs of a file and the rows of its tables."""
     from striprtf.striprtf import rtf_to_text
 
-    if not data.startswith(b"{\\rtf"):
-        raise InputError(r'the .rtf file is damaged (it does not begin with "{\rtf"); save it again or leave it out')
-    raw = data.decode("cp1252", "replace")
-    builder = TextBuilder()
+    raw, builder = data.decode("cp1252", "replace"), TextBuilder()
     for is_table, lines in groupby(rtf_to_text(raw, errors="replace").split("\n"), lambda line: line.endswith("|")):
-        cells = [[Cell(text.strip()) for text in line.split("|")[:-1]] for line in lines] if is_table else []
-        for block in table_rows(cells) if is_table else (" ".join(line.split()) for line in lines):
+        cells = [[Cell(" ".join(cell.split())) for cell in line.removesuffix("|").split("|")] for line in lines]
+        for block in table_rows(cells) if is_table else ("|".join(cell.text for cell in row) for row in cells):
             builder.add(block)
-    return builder.contents([found[1] for found in [_TITLE.search(raw)] if found])
+    return builder.contents(_TITLE.findall(raw)[:1])
 
 
 def read_old_word(data: bytes) -> FileContents:
     """Return the text of a file, with headings and tables; one that is Rich Text by its contents is read as that."""
     from office_oxide import Document
 
-    if data.startswith(b"{\\rtf"):
-        return read_rich_text(data)
     if data.startswith(b"PK"):
         raise InputError("the .doc file is a newer one of Word by its contents: give it the suffix .docx")
+    if data.startswith(b"{\\rtf"):
+        return read_rich_text(data)
     return read_html(Document.from_bytes(data, "doc").to_html().encode())

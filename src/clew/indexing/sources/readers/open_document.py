@@ -16,23 +16,12 @@ from clew.types import Place
 if TYPE_CHECKING:
     from lxml.etree import _Element
 
-_OASIS = "urn:oasis:names:tc:opendocument:xmlns"
-_SPACES = {name: f"{_OASIS}:{name}:1.0" for name in ("office", "style", "table", "text", "presentation")}
-_SPACES["draw"] = f"{_OASIS}:drawing:1.0"
-_TABLE = f"{{{_SPACES['table']}}}"
-_TAGS = {  # local names of elements, and the tags of HTML that the reader of pages takes them for
-    "p": "div",
-    "list-item": "li",
-    "line-break": "br",
-    "deletion": "del",
-    "a": "a",
-    "table": "table",
-    "table-header-rows": "thead",
-    "table-row": "tr",
-    "table-cell": "td",
-    **dict.fromkeys(("automatic-styles", "annotation", "change-info", "note", "table-of-content"), "template"),
-    **dict.fromkeys(("hidden-text", "hidden-paragraph", "notes", "desc", "title", "forms"), "template"),
-}
+_NAMES = {"draw": "drawing"} | {name: name for name in ("office", "style", "table", "text", "presentation")}
+_SPACES = {prefix: f"urn:oasis:names:tc:opendocument:xmlns:{name}:1.0" for prefix, name in _NAMES.items()}
+_TAGS = {"p": "div", "list-item": "li", "line-break": "br", "br": "br", "div": "div", "deletion": "del", "a": "a"}
+_TAGS |= {"table": "table", "table-header-rows": "thead", "table-row": "tr", "table-cell": "td"}
+_DROPPED = ("automatic-styles", "annotation", "change-info", "note", "table-of-content", "notes", "desc", "title")
+_TAGS |= dict.fromkeys((*_DROPPED, "hidden-text"), "template")  # which the reader of pages passes over
 
 
 def read_text_document(data: bytes) -> FileContents:
@@ -50,7 +39,7 @@ def read_presentation(data: bytes) -> FileContents:
     builder, first = TextBuilder(), ""
     hidden = set(_find(content, "//style:style[*/@presentation:visibility='hidden']/@style:name"))
     for number, page in enumerate(_find(content, "//draw:page"), 1):
-        if page.get(f"{{{_SPACES['draw']}}}style-name") in hidden:
+        if _find(page, "string(@draw:style-name)") in hidden:
             builder.left_out["hidden slide"] += 1
             continue
         heading = ""
@@ -71,27 +60,31 @@ def read_sheets(data: bytes) -> FileContents:
     builder = TextBuilder()
     hidden = set(_find(content, "//style:style[style:table-properties/@table:display='false']/@style:name"))
     for table in _find(content, "//office:spreadsheet/table:table"):
-        if table.get(f"{_TABLE}style-name") in hidden:
+        if _own(table).get("style-name") in hidden:
             builder.left_out["hidden sheet"] += 1
             continue
         layout = SheetLayout()
         rows = list(_sheet_rows(table, layout))
         layout.merges.sort()
-        add_rows(builder, table.get(f"{_TABLE}name") or "", read_rows(rows, layout, builder))
+        add_rows(builder, _own(table).get("name", ""), read_rows(rows, layout, builder))
     return builder.contents([title])
 
 
 def _open(data: bytes) -> tuple["_Element", str]:
     """Return the contents of a file as XML, and its title."""
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
-        content = parse_xml(archive.read("content.xml"))
-        names = archive.namelist()
-        meta = parse_xml(archive.read("meta.xml")) if "meta.xml" in names else content
-    return content, (meta.findtext(".//{http://purl.org/dc/elements/1.1/}title") or "").strip()
+        meta = parse_xml(archive.read("meta.xml")) if "meta.xml" in archive.namelist() else None
+        title = "" if meta is None else meta.findtext(".//{http://purl.org/dc/elements/1.1/}title") or ""
+        return parse_xml(archive.read("content.xml")), title
 
 
 def _find(element: "_Element", path: str) -> Any:
     return element.xpath(path, namespaces=_SPACES)
+
+
+def _own(element: "_Element") -> dict[str, str]:
+    """Return the attributes of an element, by their names without a space of names."""
+    return {str(key).rpartition("}")[2]: str(value) for key, value in element.items()}
 
 
 def _read_blocks(element: "_Element") -> HtmlWalk:
@@ -99,24 +92,23 @@ def _read_blocks(element: "_Element") -> HtmlWalk:
     from lxml.etree import QName, SubElement, tostring
 
     hidden = set(_find(element, "//style:style[style:text-properties/@text:display='none']/@style:name"))
-    for note in _find(element, ".//text:note"):
+    for note in _find(element, ".//text:note[ancestor::text:p]"):
         paragraph = _find(note, "ancestor::text:p[1]")[0]
-        text = " ".join(" ".join(_find(note, "text:note-body//text()")).split())
         below = SubElement(paragraph.getparent(), "div")
-        below.text = f"{_find(note, 'string(@text:note-class)').capitalize()}: {text}"
+        text = " ".join(" ".join(_find(note, "text:note-body//text()")).split())
+        below.text = f"{_own(note).get('note-class', 'note').capitalize()}: {text}"
         paragraph.addnext(below)
         paragraph.addnext(SubElement(paragraph.getparent(), "br"))
     for part in element.iter("{*}*"):
-        own = {key.rpartition("}")[2]: value for key, value in part.items()}
-        name = QName(part).localname
+        own, name = _own(part), QName(part).localname
         part.attrib.clear()
-        part.tag = (
-            f"h{own.get('outline-level', '1')[0]}" if name == "h" else _TAGS.get(name, name if name == "br" else "span")
-        )
+        part.tag = f"h{own.get('outline-level', '1')[0]}" if name == "h" else _TAGS.get(name, "span")
         part.text = " " if name in ("s", "tab") else part.text
-        html = {"colspan": own.get("number-columns-spanned"), "rowspan": own.get("number-rows-spanned")}
-        html |= {"href": own.get("href"), "hidden": "" if own.get("style-name") in hidden else None}
-        part.attrib.update({key: value for key, value in html.items() if value is not None})
+        part.set("colspan", own.get("number-columns-spanned", "1"))
+        part.set("rowspan", own.get("number-rows-spanned", "1"))
+        part.set("href", own.get("href", ""))
+        if own.get("style-name") in hidden:
+            part.set("hidden", "")
     walk = HtmlWalk(TextBuilder(), HeadingPath(), is_first_header=True)
     walk.read(parse_html(tostring(element, method="html", encoding="utf-8")))
     return walk
@@ -126,39 +118,37 @@ def _sheet_rows(table: "_Element", layout: SheetLayout) -> Iterator[tuple[int, l
     """Yield the rows of a sheet with their numbers and values, and note merged cells, hidden rows and columns."""
     column = number = 1
     for element in _find(table, ".//table:table-column"):
-        column, before = column + _count(element, "number-columns-repeated"), column
-        if element.get(f"{_TABLE}visibility", "visible") != "visible":
+        before, column = column, column + _count(element, "columns-repeated")
+        if _own(element).get("visibility", "visible") != "visible":
             layout.hidden_columns.update(range(before, min(column, MAX_COLUMNS)))
     for row in _find(table, ".//table:table-row"):
-        count, values, empty = _count(row, "number-rows-repeated"), list[Any](), 0
+        values, empty, count = list[Any](), 0, _count(row, "rows-repeated")
         for cell in _find(row, "table:table-cell|table:covered-table-cell"):
-            times, value = _count(cell, "number-columns-repeated"), _cell_value(cell)
+            times, value = _count(cell, "columns-repeated"), _cell_value(cell)
             if value is None:
                 empty += times
                 continue
             values += [*[None] * min(empty, MAX_COLUMNS - len(values)), *[value] * min(times, MAX_SPAN)]
             empty, at = 0, len(values)
-            wide, high = _count(cell, "number-columns-spanned"), _count(cell, "number-rows-spanned")
-            if wide * high > 1:
-                layout.merges.append(Merge(number, at, number + high - 1, at + wide - 1))
-        for place in range(number, number + (min(count, MAX_SPAN) if values else 0)):
-            if row.get(f"{_TABLE}visibility", "visible") != "visible":
-                layout.hidden_rows.add(place)
-            yield place, list(values)
+            last = Merge(
+                number, at, number + _count(cell, "rows-spanned") - 1, at + _count(cell, "columns-spanned") - 1
+            )
+            layout.merges += [last] if last[:2] != last[2:] else []
+        places = range(number, number + min(count, MAX_SPAN) if values else number)
+        layout.hidden_rows.update(places if _own(row).get("visibility", "visible") != "visible" else ())
+        yield from ((place, values) for place in places)
         number += count
 
 
 def _count(element: "_Element", name: str) -> int:
-    return max(1, int(element.get(f"{_TABLE}{name}") or 1))
+    return max(1, int(_own(element).get(f"number-{name}", 1)))
 
 
 def _cell_value(cell: "_Element") -> Any:
     """Return the value of a cell: a number, a day, a text; None for a covered and for an empty one."""
-    values = {key.rpartition("}")[2]: value for key, value in cell.items() if f"{{{_SPACES['office']}}}" in key}
-    if cell.tag != f"{_TABLE}table-cell":
-        return None
-    if "date-value" in values:
-        return datetime.fromisoformat(str(values["date-value"]))
-    if values.get("value-type") in ("float", "currency", "percentage"):
-        return float(values["value"])
-    return "\n".join("".join(line.itertext()) for line in _find(cell, "text:p")).strip() or None
+    own = _own(cell)
+    if "date-value" in own:
+        return datetime.fromisoformat(own["date-value"])
+    if own.get("value-type") in ("float", "currency", "percentage"):
+        return float(own["value"])
+    return "\n".join("".join(line.itertext()) for line in _find(cell, "self::table:table-cell/text:p")).strip() or None

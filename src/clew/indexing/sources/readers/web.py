@@ -26,15 +26,12 @@ _CONSENT = re.compile(r"cookie|consent|gdpr", re.I)
 _CONSENT_PART = re.compile(r"banner|notice|bar\b|pop-?up|modal|dialog|overlay|manager|consent", re.I)
 _MAX_CONSENT_CHARACTERS = 3000
 _CONSENT_ANSWER = re.compile(
-    r"\b(?:accept|agree|allow|reject|declin|den(?:y|ie)|refus|dismiss|got it|understood|ok(?:ay)?\b|i understand|"
-    r"(?:manage|cookie|privacy)\W+(?:settings|preferences|choices|options)|akzeptier|zustimm|ablehn|verstanden|"
-    r"einverstanden|acept|rechaz|accett|rifiut|aceit|rejeit|akkoord|weiger|godk|avvis|afvis|hyväks|zgadzam|akcept|"
-    r"odrzu|souhlas|elfogad|принять|соглас)|同意|接受",
+    r"\b(?:accept|agree|allow|reject|declin|den(?:y|ie)|refus|dismiss|got it|ok(?:ay)?\b|akzept|zustimm|ablehn|"
+    r"acept|rechaz|accett|rifiut|aceit|akkoord|weiger|godk|avvis|hyväks|akcept|zgadz|souhlas|принять|соглас)|同意|接受",
     re.I,
 )
 _CONSENT_WORDS = re.compile(
-    r"\b(?:us(?:e|es|ing)|stores?|sets?|verwend\w*|nutz\w*|utilis\w*|utiliz\w*|usamos|usiamo|gebruik\w*|bruk\w*|"
-    r"använd\w*|accept|agree to|consent to)\b[^.!?]{0,40}\bcookies?\b|\baccept all\b",
+    r"\b(?:us(?:es?|ing)|verwend\w*|nutz\w*|utili[sz]\w*|gebruik\w*|accept)\b[^.!?]{0,40}\bcookies?\b|\baccept all\b",
     re.I,
 )
 _HIDING_STYLE = re.compile(r"(?:^|;)\s*(?:display\s*:\s*none|visibility\s*:\s*(?:hidden|collapse))\b", re.I)
@@ -225,11 +222,6 @@ class HtmlWalk:
         if caption is not None:
             self.builder.add(" ".join(caption.get_text(" ").split()), self._place)
         rows = [row.find_all(_CELLS) for row in table.find_all("tr")]
-        menu = list(takewhile(_is_link_row, rows))
-        menu = menu if len(menu) < len(rows) else []
-        for row in menu:
-            self.builder.add("; ".join(_read_cell(cell).text for cell in row), self._place)
-        rows = rows[len(menu) :]
         header_rows = sum(1 for _ in takewhile(_is_header_row, rows))
         for link in table.find_all("a", href=True):
             self.builder.links[str(link["href"])] = None
@@ -260,10 +252,8 @@ def _is_consent_notice(tag: "Tag") -> bool:
         return False
     classes = tag.get("class") or ()
     own = " ".join([str(tag.get("id") or ""), *([classes] if isinstance(classes, str) else classes)])
-    if (
-        not (_CONSENT.search(own) and _CONSENT_PART.search(own))
-        or len(text := tag.get_text()) > _MAX_CONSENT_CHARACTERS
-    ):
+    text = tag.get_text()
+    if not (_CONSENT.search(own) and _CONSENT_PART.search(own)) or len(text) > _MAX_CONSENT_CHARACTERS:
         return False
     is_content = tag.find_parent(["main", "article"]) is not None
     controls = tag.find_all(["button", "input"] if is_content else ["button", "input", "a"])
@@ -287,15 +277,6 @@ def _is_data_table(table: "Tag") -> bool:
         return True
     rows = [row for tr in table.find_all("tr") if (row := tr.find_all(_CELLS))]
     return max(map(len, rows), default=0) > 1 and (len(rows) > 1 or {*map(_is_label, rows[0])} == {True, False})
-
-
-def _is_link_row(cells: "Sequence[Tag]") -> bool:
-    """Return whether a row leads elsewhere: each of its cells, at least two, is nothing but a link."""
-    return len(cells) > 1 and all(
-        cell.name.lower() == "td" and "".join(a.get_text() for a in cell.find_all("a", href=True)).split() == words
-        for cell in cells
-        if (words := cell.get_text().split())
-    )
 
 
 def _is_header_row(cells: "Sequence[Tag]") -> bool:
