@@ -119,7 +119,10 @@ def test_one_element_must_lie_between_both_bounds() -> None:
     ],
 )
 def test_a_number_and_a_text_of_one_are_compared_alike(expression: str, expected: str) -> None:
-    rows = [{"id": "a", "n": 9, "day": "2024-05-01"}, {"id": "b", "n": "9", "day": "2024-05-02T10:00"}]
+    rows: list[dict[str, Any]] = [
+        {"id": "a", "n": 9, "day": "2024-05-01"},
+        {"id": "b", "n": "9", "day": "2024-05-02T10:00"},
+    ]
     assert matching_ids(expression, [*rows, {"id": "c", "n": "10"}]) == expected
 
 

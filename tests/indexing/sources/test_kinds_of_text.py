@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 from unittest.mock import patch
 
 import pytest
@@ -191,7 +192,7 @@ def test_what_stands_beside_the_list_of_a_json_file_is_not_lost(tmp_path: Path) 
 
 
 def test_a_record_may_lack_its_title_and_a_part_of_its_text_but_not_all_of_it(tmp_path: Path) -> None:
-    rows = [
+    rows: list[dict[str, Any]] = [
         {"key": "a", "subject": "Gate", "body": "It is stuck."},
         {"key": "b", "body": "It is open."},
         {"key": "c", "subject": "Lamp"},

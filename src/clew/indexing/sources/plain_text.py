@@ -174,6 +174,7 @@ _OTHER_FORMATS = (  # whose first bytes may come without a NUL byte, and so pass
 _COMMONEST = "cp1252"  # of several that make the same text
 _GUESSED_BYTES = 1 << 18
 _SAMPLE_BYTES = 1 << 16  # a multiple of 4
+_SPACES = " \n\u3000\u3002"
 _NO_LETTERS = frozenset({"Cc", "Cn", "Co", "Cs"})
 
 
@@ -202,7 +203,7 @@ def find_encoding(data: bytes) -> tuple[str, int]:
 def find_unmarked_encoding(data: bytes) -> str:
     """Return which of UTF-32 and UTF-16 bytes with NULs are a text of without a mark, "" where they are none.
 
-    Such a text has letters of ASCII, if only spaces. Bytes that are a text without their NULs have them in nearly all
+    Such a text has signs of ASCII, and white space or a full stop of Chinese. Bytes that are a text without their NULs have them in nearly all
     of the places where a text of ASCII has them.
     """
     sample, best = data[:_SAMPLE_BYTES], (0, "")
@@ -212,7 +213,8 @@ def find_unmarked_encoding(data: bytes) -> str:
             continue
         with suppress(UnicodeDecodeError):
             text = getincrementaldecoder(encoding)().decode(sample)
-            if (plain := sum(sign.isascii() for sign in text)) and _is_clean(text):
+            plain = sum(sign.isascii() for sign in text)
+            if plain and _is_clean(text) and any(space in text for space in _SPACES):
                 best = max(best, (plain * width, encoding))
     return best[1]
 
