@@ -203,8 +203,8 @@ def find_encoding(data: bytes) -> tuple[str, int]:
 def find_unmarked_encoding(data: bytes) -> str:
     """Return which of UTF-32 and UTF-16 bytes with NULs are a text of without a mark, "" where they are none.
 
-    Such a text has signs of ASCII, and white space or a full stop of Chinese. Bytes that are a text without their NULs have them in nearly all
-    of the places where a text of ASCII has them.
+    Such a text has signs of ASCII, and white space or a full stop of Chinese. Bytes that are a text without their NULs
+    have them in nearly all of the places where a text of ASCII has them.
     """
     sample, best = data[:_SAMPLE_BYTES], (0, "")
     is_text_without = _is_clean(sample.replace(b"\0", b"").decode(UTF_8, "surrogateescape"))
