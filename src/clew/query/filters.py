@@ -63,8 +63,9 @@ _COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {
 }
 _HINTS = {  # on kinds of node that are not allowed
     "null": "; a missing value is found by IS NULL, any other by IS NOT NULL",
-    **dict.fromkeys(("lower", "upper"), "; ILIKE ignores case, as in lang ILIKE 'en'"),
-    **dict.fromkeys(("any", "arraycontains", "arraycontainsall"), "; a list with an element is found by 'sea' IN tags"),
+    "lower": "; ILIKE ignores case, as in lang ILIKE 'en'",
+    "any": "; a list with an element is found by 'sea' IN tags",
+    "arraycontains": "; a list with an element is found by 'sea' IN tags",
     "sub": '; a name with hyphens takes double quotes: "{}"',
     "currentdate": "; write the day as text, such as '2026-11-23'",
     "struct": "; a filter is no JSON",
@@ -125,10 +126,8 @@ class Predicate:
                 phrases[name] = f"{name!r} has {held}, and {values[0]!r} is a {given}"
             numbers = [value for value in values if number_value(value) is not None]
             if numbers and any(number_value(value) is not None for value in used):
-                phrases[name] = (
-                    f"{name!r} has numbers as texts, in the order of letters: write {numbers[0]} without quotes"
-                )
-            elif any(isinstance(value, list) for value in used) and str(values[0]).startswith("["):
+                phrases[name] = f"{name!r} has numbers as texts, in the order of letters: write {numbers[0]} unquoted"
+            elif str(values[0]).startswith("[") and any(isinstance(value, list) for value in used):
                 phrases[name] = f"{name!r} has lists, which are compared by element: write 'one' IN {name}"
         return list(phrases.values())
 
@@ -191,9 +190,8 @@ class _FilterCompiler:
             return row_condition(is_null, left)
         if node.key == "in":
             if node.args.get("field") and node.this.key == "literal":
-                return row_condition(
-                    partial(compare_values, operator.eq), left, self._compile_operand(node.args["field"])
-                )
+                elements = self._compile_operand(node.args["field"])
+                return row_condition(partial(compare_values, operator.eq), left, elements)
             if not node.expressions:
                 raise self._error("IN () holds no value")
             return row_condition(membership_test([self._literal_value(value) for value in node.expressions]), left)

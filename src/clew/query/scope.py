@@ -77,12 +77,8 @@ class Scope:
             # No other field is named: which passages may be seen is what the filter would have told.
             raise InputError(
                 f"no passage has the field {unknown[0]!r} of the filter {where!r}; every passage has "
-                f"{', '.join(OWN_FIELDS)}, and the fields of its document's metadata; "
-                + (
-                    "the words of a text are looked for by the question, not by a filter"
-                    if unknown[0] == "text"
-                    else "text takes single quotes: 'en', and a key within a key is author.name"
-                )
+                f"{', '.join(OWN_FIELDS)}, and the fields of its document's metadata; text takes single quotes, a key "
+                "within a key is author.name, and words of the text are looked for by the question"
             )
         mask = predicate.mask(self._columns)
         return self._every if mask.all() else mask

@@ -13,8 +13,7 @@ from tempfile import TemporaryDirectory
 from clew.errors import InputError
 from clew.text.display import MEBIBYTE
 
-_MAX_RATIO, _RATIO_FROM_BYTES, _MAX_BYTES = 200, 16 * MEBIBYTE, 1024 * MEBIBYTE
-_MEMBER_BYTES = 512  # that each name counts for
+_MAX_RATIO, _RATIO_FROM_BYTES, _MAX_BYTES, _NAME_BYTES = 200, 16 * MEBIBYTE, 1024 * MEBIBYTE, 512
 _FAULTS = (EOFError, RuntimeError, lzma.LZMAError, tarfile.TarError, zipfile.BadZipFile, zlib.error)
 _ADVICE = "unpack it, and give the folder"
 
@@ -29,7 +28,7 @@ def unpack_archive(archive: Path) -> Iterator[Path]:
     with TemporaryDirectory(prefix="clew-") as folder:
         try:
             for name, size, extract in _members(archive, folder):
-                left -= size + _MEMBER_BYTES
+                left -= size + _NAME_BYTES
                 if left < 0:
                     raise InputError(f"the archive unpacks to more than {limit // MEBIBYTE} MiB: {_ADVICE}")
                 if ".." in PurePosixPath(name.replace("\\", "/")).parts:

@@ -5,11 +5,7 @@
 The process reads a line of JSON (`suffix`, `bytes`, `seconds`) and the bytes of a file, and answers with a line of
 JSON: `contents`, a list of those of `FileContents.to_json`, or `failure`, or `missing` for a package that is not
 installed; `ends` is true where it needs another process in its place. A file that takes more processor time than
-`seconds` ends it.
-
-A child process that converts files, so that one that hangs, or takes all memory, costs nothing but itself.
-
-One child converts many files; where it dies, another takes its place for the next one.
+`seconds` ends it, and another takes its place for the next one.
 """
 
 import atexit
