@@ -1,5 +1,6 @@
 """Windows: every token keeps its place in its text, and what does not fit is left out by whole sentences."""
 
+import numpy as np
 import pytest
 from tokenizers import Tokenizer
 
@@ -80,3 +81,18 @@ def test_marks_and_targets_of_links_are_not_read(tokenizer: Tokenizer) -> None:
     )
     start, end = text.index("by ["), text.index(" Archer")
     assert strip_marks(text, start, end) == "by Colin"  # a link whose end is beyond
+
+
+def test_a_row_is_spelt_and_other_rows_of_its_table_are_left_out(tokenizer: Tokenizer) -> None:
+    rows = [f"widget: part {number}; owner: team {number}; Crew (most): {number}" for number in (1, 2, 12)]
+    text = "\n\n".join([*rows, "city: Oslo; country: Norway"])
+    window = WindowMaker(tokenizer).make("Who owns part 2?", [ReaderText("", text)])
+    spelt = (
+        "widget : part 2. owner of part 2 is team 2. crew ( most ) of part 2 is 2. city : oslo. "
+        "country of oslo is norway."
+    )
+    assert tokenizer.decode(window.ids[window.types == 1].tolist()) == spelt
+    places = [np.flatnonzero(window.sentence == cell) for cell in range(5)]
+    cells = [text[window.starts[own[0]] : window.ends[own[-1]]] for own in places]
+    assert cells == ["part 2", "team 2", "2", "Oslo", "Norway"]
+    assert window.whole.tolist() == [int(number >= 0) for number in window.sentence]

@@ -3,7 +3,8 @@
 A window is `[CLS] question [SEP] title : sentences [SEP] title : sentences [SEP] ...`, texts in the order given. What
 does not fit is left out by sentences: preferred ones stay first, then the first sentence of each text, then those that
 share rare words with the question. Headings, targets of links and marks of Markdown are not read. Of the rows of a
-table those stay of whose cells the question names most; an answer is within one cell, and a short one is whole.
+table those stay of whose cells the question names most, spelt as sentences, "owner of widget-7 is team-9."; an answer
+is within one cell, and a short one is whole.
 
 Source: own rules. Differs from the source: nothing.
 """
@@ -20,7 +21,7 @@ import numpy as np
 from clew.arrays import LongArray
 from clew.text.mentions import MAX_CELL_NAME
 from clew.text.normalization import name_key
-from clew.text.rows import RowCell, row_cells
+from clew.text.rows import RowCell, find_key, row_cells
 from clew.text.sentences import sentence_spans
 from clew.types import Evidence
 
@@ -56,8 +57,8 @@ class Window:
 
     ids: LongArray  # (L,)
     types: LongArray  # (L,) 0 for the question, 1 for the texts
-    text: LongArray  # (L,) position of the text that a token is of; -1 for the question, titles and special tokens
-    sentence: LongArray  # (L,) number of the sentence or cell that a token is of; -1 for none, and names of columns
+    text: LongArray  # (L,) position of the text that a token is of; -1 for the question, titles, names of columns etc.
+    sentence: LongArray  # (L,) number of the sentence or cell that a token is of; -1 where there is none
     starts: LongArray  # (L,) first character in the text, 0 where there is none
     ends: LongArray  # (L,)
     whole: LongArray  # (L,) 1 for a token of a short cell, which answers as a whole or not at all
@@ -74,44 +75,56 @@ class Window:
 
 
 @dataclass(slots=True)
+class _Tokens:
+    """Tokens with the part of the text that each is of, a sentence or a cell, and their places in it."""
+
+    ids: list[int] = field(default_factory=list)
+    parts: list[int] = field(default_factory=list)  # -1 for words that the text does not have there
+    starts: list[int] = field(default_factory=list)
+    ends: list[int] = field(default_factory=list)
+    whole: list[int] = field(default_factory=list)
+
+    def add(
+        self, ids: Sequence[int], offsets: LongArray, start: int, end: int, part: int = 0, whole: bool = False
+    ) -> None:
+        """Add the tokens of a stretch of the text, from those of all of it."""
+        first, last = np.searchsorted(offsets[:, 0], (start, end)).tolist()
+        starts, ends = offsets[first:last].T.tolist()
+        self._extend(ids[first:last], [part] * (last - first), starts, ends, [int(whole)] * (last - first))
+
+    def add_words(self, ids: Sequence[int]) -> None:
+        """Add tokens that are of no part."""
+        nothing = [0] * len(ids)
+        self._extend(ids, [-1] * len(ids), nothing, nothing, nothing)
+
+    def add_all(self, other: "_Tokens") -> None:
+        """Add other tokens, with further parts."""
+        first = 1 + max(self.parts, default=-1)
+        parts = [part if part < 0 else first + part for part in other.parts]
+        self._extend(other.ids, parts, other.starts, other.ends, other.whole)
+
+    def cut(self, first: int, last: int) -> "_Tokens":
+        """Return those at some positions."""
+        return _Tokens(*(values[first:last] for values in self._columns))
+
+    @property
+    def _columns(self) -> tuple[list[int], ...]:
+        return self.ids, self.parts, self.starts, self.ends, self.whole
+
+    def _extend(self, *columns: Sequence[int]) -> None:
+        for own, values in zip(self._columns, columns, strict=True):
+            own += values
+
+
+@dataclass(slots=True)
 class _Sentence:
     text: int
-    ids: list[int]
-    starts: list[int]
-    ends: list[int]
-    parts: list[int]  # of each token: the number of its cell in a row, -1 for none; else 0
-    whole: list[int]
+    tokens: _Tokens
     is_first: bool
     is_preferred: bool
     table: str | None = None  # the name of a row's first column; None where it is no row
     named: int = 0  # letters of the cells of a row that the question names
     score: float = 0.0
-
-
-@dataclass(slots=True)
-class _Layout:
-    ids: list[int] = field(default_factory=list)
-    texts: list[int] = field(default_factory=list)
-    sentences: list[int] = field(default_factory=list)
-    starts: list[int] = field(default_factory=list)
-    ends: list[int] = field(default_factory=list)
-    whole: list[int] = field(default_factory=list)
-
-    def add(self, ids: Sequence[int]) -> None:
-        """Add tokens that are of no sentence."""
-        nothing = [0] * len(ids)
-        self._add(ids, -1, [-1] * len(ids), nothing, nothing, nothing)
-
-    def add_sentence(self, sentence: _Sentence) -> None:
-        first = 1 + max(self.sentences, default=-1)
-        numbers = [part if part < 0 else first + part for part in sentence.parts]
-        self._add(sentence.ids, sentence.text, numbers, sentence.starts, sentence.ends, sentence.whole)
-
-    def _add(self, ids: Sequence[int], text: int, *columns: Sequence[int]) -> None:
-        self.ids += ids
-        self.texts += [text] * len(ids)
-        for own, values in zip((self.sentences, self.starts, self.ends, self.whole), columns, strict=True):
-            own += values
 
 
 @final
@@ -132,22 +145,27 @@ class WindowMaker:
             [sentence for at, text in enumerate(texts) for sentence in self._read_sentences(at, text, question_key)]
         )
         used = 2 + len(question_ids) + sum(len(title) + 1 for title in titles)
-        if used + sum(len(sentence.ids) for sentence in sentences) > self._max_tokens:
+        if used + sum(len(sentence.tokens.ids) for sentence in sentences) > self._max_tokens:
             sentences = _select(sentences, question_ids, titles, self._max_tokens - 2 - len(question_ids))
-        layout = _Layout()
-        layout.add([self._begin, *question_ids, self._end])
-        question_length = len(layout.ids)
+        window, of_texts = _Tokens(), list[int]()
+        window.add_words([self._begin, *question_ids, self._end])
+        question_length = len(window.ids)
         by_text: dict[int, list[_Sentence]] = {}
         for sentence in sentences:
             by_text.setdefault(sentence.text, []).append(sentence)
         for at, own in by_text.items():
-            layout.add(titles[at])
+            window.add_words(titles[at])
             for sentence in own:
-                layout.add_sentence(sentence)
-            layout.add([self._end])
-        types = [0] * question_length + [1] * (len(layout.ids) - question_length)
-        columns = (layout.ids, types, layout.texts, layout.sentences, layout.starts, layout.ends, layout.whole)
-        return Window(*(np.array(values, dtype=np.int64) for values in columns))
+                window.add_all(sentence.tokens)
+            window.add_words([self._end])
+            of_texts += [at] * (len(window.ids) - question_length - len(of_texts))
+        types = [0] * question_length + [1] * len(of_texts)
+        parts = np.array(window.parts, dtype=np.int64)
+        sources = np.where(parts < 0, -1, np.array([-1] * question_length + of_texts, dtype=np.int64))
+        ids, starts, ends, whole = (
+            np.array(values, dtype=np.int64) for values in (window.ids, window.starts, window.ends, window.whole)
+        )
+        return Window(ids, np.array(types, dtype=np.int64), sources, parts, starts, ends, whole)
 
     def _read_title(self, title: str) -> list[int]:
         """Return the tokens of a title with a colon; [] without one."""
@@ -166,27 +184,28 @@ class WindowMaker:
         for start, end in sentence_spans(content):
             if content.startswith("#", start):
                 continue  # a heading answers nothing
-            first, last = np.searchsorted(offsets[:, 0], (start, end)).tolist()
             is_preferred = any(start < b and a < end for a, b in text.preferred)
             cells = row_cells(content, start, end)
             table, named = cells[0].column if cells else None, _count_named(content, cells, question_key)
-            for begin in range(first, last, _MAX_SENTENCE_TOKENS):
-                part = slice(begin, min(begin + _MAX_SENTENCE_TOKENS, last))
-                starts, ends = offsets[part].T.tolist()
-                parts, whole = _find_parts(starts, cells)
-                found.append(
-                    _Sentence(at, ids[part], starts, ends, parts, whole, not found, is_preferred, table, named)
-                )
+            tokens = self._spell_row(content, cells, ids, offsets) if cells else _Tokens()
+            if not cells:
+                tokens.add(ids, offsets, start, end)
+            for begin in range(0, len(tokens.ids), _MAX_SENTENCE_TOKENS):
+                part = tokens.cut(begin, begin + _MAX_SENTENCE_TOKENS)
+                found.append(_Sentence(at, part, not found, is_preferred, table, named))
         return found
 
-
-def _find_parts(starts: Sequence[int], cells: Sequence[RowCell]) -> tuple[list[int], list[int]]:
-    """Return of each token of a sentence the number of its cell, and whether that one is short."""
-    if not cells:
-        return [0] * len(starts), [0] * len(starts)
-    parts = [next((n for n, cell in enumerate(cells) if cell.start <= start < cell.end), -1) for start in starts]
-    short = [cell.end - cell.start <= MAX_CELL_NAME for cell in cells]
-    return parts, [int(part >= 0 and short[part]) for part in parts]
+    def _spell_row(self, text: str, cells: Sequence[RowCell], ids: Sequence[int], offsets: LongArray) -> "_Tokens":
+        """Return the tokens of a row as sentences: each cell after words on its column and what the row is of."""
+        tokens, key = _Tokens(), cells[find_key(text, cells)]
+        name = text[key.start : min(key.end, key.start + MAX_CELL_NAME)]
+        for number, cell in enumerate(cells):
+            opening = f"{cell.column} of {name} is" if cell.column and cell is not key else f"{cell.column}:"
+            is_short = cell.end - cell.start <= MAX_CELL_NAME
+            tokens.add_words(self._tokenizer.encode(opening, add_special_tokens=False).ids)
+            tokens.add(ids, offsets, cell.start, cell.end, number, is_short)
+            tokens.add_words(self._tokenizer.encode(".", add_special_tokens=False).ids)
+        return tokens
 
 
 def _count_named(text: str, cells: Sequence[RowCell], question_key: str) -> int:
@@ -232,10 +251,10 @@ def _select(
     sentences: Sequence[_Sentence], question_ids: Sequence[int], titles: Sequence[Sequence[int]], room: int
 ) -> list[_Sentence]:
     """Return the sentences to read within `room` tokens, in their order; the title of each text counts once."""
-    counts = Counter(token for sentence in sentences for token in set(sentence.ids))
+    counts = Counter(token for sentence in sentences for token in set(sentence.tokens.ids))
     rarity = {token: math.log(len(sentences) / counts[token]) for token in set(question_ids) if counts[token]}
     for sentence in sentences:
-        known = {*sentence.ids, *titles[sentence.text]}
+        known = {*sentence.tokens.ids, *titles[sentence.text]}
         sentence.score = sum(weight for token, weight in rarity.items() if token in known)
         sentence.score += _FIRST_SENTENCE * sentence.is_first - _LATER_TEXT * min(sentence.text, _MAX_LATER)
     order = sorted(range(len(sentences)), key=lambda at: (not sentences[at].is_preferred, -sentences[at].score, at))
@@ -243,7 +262,7 @@ def _select(
     begun: set[int] = set()
     for at in order:
         sentence = sentences[at]
-        size = len(sentence.ids) + (0 if sentence.text in begun else len(titles[sentence.text]) + 1)
+        size = len(sentence.tokens.ids) + (0 if sentence.text in begun else len(titles[sentence.text]) + 1)
         if size <= room:
             room -= size
             chosen.add(at)

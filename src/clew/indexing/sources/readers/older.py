@@ -16,7 +16,7 @@ def read_rich_text(data: bytes) -> FileContents:
     from striprtf.striprtf import rtf_to_text
 
     raw, builder = data.decode("cp1252", "replace"), TextBuilder()
-    text: str = rtf_to_text(raw, errors="replace")  # type: ignore[no-untyped-call]
+    text: str = rtf_to_text(raw, errors="replace")
     for is_table, lines in groupby(text.split("\n"), lambda line: line.endswith("|")):
         cells = [[Cell(" ".join(cell.split())) for cell in line.removesuffix("|").split("|")] for line in lines]
         for block in table_rows(cells) if is_table else ("|".join(cell.text for cell in row) for row in cells):

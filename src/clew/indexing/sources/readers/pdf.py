@@ -1,4 +1,4 @@
-"""PDF by `pypdfium2`: the words of each page, without running heads, feet and page numbers.
+"""PDF by `pypdfium2`: the words of each page, tables as rows, without running heads, feet and page numbers.
 
 Words that a hyphen at a line's end breaks: whole again, or compounds that keep their hyphen.
 
@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, NamedTuple, final
 
 from clew.errors import InputError
 from clew.indexing.sources.contents import FileContents, HeadingPath, TextBuilder
+from clew.indexing.sources.readers.pdf_tables import Segment, find_rows
 from clew.text.casing import COMMON_WORDS
 from clew.text.display import format_count
 from clew.types import Place
@@ -94,6 +95,7 @@ _MIN_PAGES = 3
 _OTHER_SIZE = 0.12  # of the larger of two sizes of letters: from this difference on they are of two paragraphs
 _TITLE_SIZE = 1.3  # of the size of most letters
 _MAX_TITLE_LINES, _MAX_TITLE_CHARACTERS = 4, 200
+_GAP = 0.8  # of the size of its letters: wider spaces are between cells, and those between words are narrower
 _FULL_LINE = 0.6  # of the length of a page's long lines: shorter ones end a paragraph
 _NUMBERED = re.compile(r"\d{1,2}(?:\.\d{1,2}){0,4}\.?\s+[^\W\d_].{0,70}(?<![.,;:])")
 _FILE_TITLE = re.compile(
@@ -106,6 +108,8 @@ class _Line(NamedTuple):
 
     text: str
     size: float  # of most of its letters, in points; 0 where it is not known, or the line is turned
+    segments: tuple[Segment, ...] = ()
+    is_row: bool = False  # of a table
 
 
 def read_pdf(data: bytes) -> FileContents:
@@ -126,24 +130,30 @@ def read_pdf(data: bytes) -> FileContents:
 
 
 def _read_pages(document: "PdfDocument") -> FileContents:
-    pages = [_page_lines(document, number) for number in range(len(document))]
+    pages = _write_rows([_page_lines(document, number) for number in range(len(document))])
     words = BrokenWords(line.text for lines in pages for line in lines)
     pages = [[line._replace(text=words.join(line.text)) for line in lines] for lines in pages]
     repeated = _find_repeated([[line.text for line in lines] for lines in pages])
     outline = _read_outline(document)
-    builder, headings, seen = TextBuilder(), HeadingPath(), set[str]()
+    builder, headings, seen, after_row = TextBuilder(), HeadingPath(), set[str](), False
     for number, lines in enumerate(pages):
         entries = outline.get(number, [])
         titles = {_key(title) for _, title in entries}
         texts = [line.text for line in lines]
-        body = [line for at, line in enumerate(lines) if _key(line.text) in titles or not _is_margin(texts, at, seen)]
+        body = [
+            line
+            for at, line in enumerate(lines)
+            if line.is_row or _key(line.text) in titles or not _is_margin(texts, at, seen)
+        ]
         seen |= {key for at in _edges(texts) if (key := _edge_key(texts, at)) in repeated}  # the first one stays
-        for line in _join_lines(body, titles):
+        for line, is_row in _join_lines(body, titles):
             if entries and (match := next((e for e in entries if _key(e[1]) == _key(line)), None)):
                 for level, title in entries[: entries.index(match) + 1]:
                     headings.enter(level, title)
                 entries = entries[entries.index(match) + 1 :]
-            builder.add(line, Place(page=number + 1, heading=headings.path), "\n")
+            separator = "\n\n" if is_row or after_row else "\n"
+            builder.add(line, Place(page=number + 1, heading=headings.path), separator)
+            after_row = is_row
         for level, title in entries:  # those whose words do not stand on the page hold from the next one on
             headings.enter(level, title)
     empty = sum(not lines for lines in pages)
@@ -190,15 +200,52 @@ def _read_lines(page: "PdfTextPage") -> Iterator[_Line]:
         words = match[0].replace("\r\n", "\n").replace("\r", "\n").replace(_SOFT_HYPHEN, "")
         words = _HYPHENS.sub(BREAK, words)
         if line := " ".join(_CONTROL.sub(" ", words).split()):
-            yield _Line(line, _letter_size(page, *match.span()))
+            size = _letter_size(page, match)
+            yield _Line(line, size, tuple(_find_segments(page, match, size)))
 
 
-def _letter_size(page: "PdfTextPage", start: int, end: int) -> float:
+def _find_segments(page: "PdfTextPage", line: re.Match[str], size: float) -> Iterator[Segment]:
+    """Yield the words of a line between its gaps; none of a line that goes on, or is turned."""
+    if not size or _HYPHENS.search(line[0]):
+        return
+    start, left, right = line.start(), 0.0, 0.0
+    for at in range(line.start(), line.end()):
+        if line[0][at - line.start()].isspace():
+            continue
+        box = page.get_charbox(at)
+        if right and box[0] - right > _GAP * size:
+            yield Segment(left, right, _segment_text(line, start, at))
+            start, right = at, 0.0
+        left, right = (left, max(right, box[2])) if right else (box[0], box[2])
+    yield Segment(left, right, _segment_text(line, start, line.end()))
+
+
+def _segment_text(line: re.Match[str], start: int, end: int) -> str:
+    return " ".join(_CONTROL.sub(" ", line[0][start - line.start() : end - line.start()]).split())
+
+
+def _write_rows(pages: Sequence[Sequence[_Line]]) -> list[list[_Line]]:
+    """Return the lines of each page, those of tables with the names of their columns, without the headers."""
+    rows = find_rows([[line.segments for line in lines] for lines in pages])
+    return [
+        [
+            line._replace(text=own.get(at, line.text), is_row=at in own)
+            for at, line in enumerate(lines)
+            if own.get(at) != ""
+        ]
+        for lines, own in zip(pages, rows, strict=True)
+    ]
+
+
+def _letter_size(page: "PdfTextPage", line: re.Match[str]) -> float:
     """Return the size of the letters of a line in half points, 0.0 where it is not known or the line is turned."""
     from pypdfium2.raw import FS_MATRIX, FPDFText_GetFontSize, FPDFText_GetMatrix
 
     sizes = []
-    for at in (start + (end - start) * part // 4 for part in (1, 2, 3)):
+    letters = [
+        line.start() + at for at, sign in enumerate(line[0]) if not sign.isspace()
+    ]  # spaces have sizes of their own
+    for at in (letters[len(letters) * part // 4] for part in (1, 2, 3)):
         matrix = FS_MATRIX()
         if FPDFText_GetMatrix(page.raw, at, matrix) and abs(matrix.a) > abs(matrix.b):
             sizes.append(FPDFText_GetFontSize(page.raw, at) * math.hypot(matrix.c, matrix.d))
@@ -250,22 +297,23 @@ def _is_margin(lines: Sequence[str], at: int, seen: set[str]) -> bool:
     )
 
 
-def _join_lines(lines: Sequence[_Line], headings: set[str]) -> list[str]:
-    """Return the paragraphs of a page: a line that is nearly as long as the long ones goes on in the next one.
+def _join_lines(lines: Sequence[_Line], headings: set[str]) -> list[tuple[str, bool]]:
+    """Return the paragraphs of a page, and whether each is a row of a table.
 
-    Letters of another size are of another paragraph, unless the line begins with a small one, as below a line of code.
+    A line that is nearly as long as the long ones goes on in the next one. Letters of another size are of another
+    paragraph, unless the line begins with a small one, as below a line of code.
     """
     if not lines:
         return []
-    lengths = sorted(len(line.text) for line in lines)
+    lengths = sorted(len(line.text) for line in lines if not line.is_row) or [0]
     full = _FULL_LINE * lengths[int(0.9 * (len(lengths) - 1))]
-    paragraphs: list[str] = []
+    paragraphs: list[tuple[str, bool]] = []
     goes_on, last_size = False, 0.0
-    for line, size in lines:
+    for line, size, _, is_row in lines:
         is_heading = _key(line) in headings or (len(line) < full and _NUMBERED.fullmatch(line) is not None)
-        if goes_on and not is_heading and (line[0].islower() or not _differ(size, last_size)):
-            paragraphs[-1] += f" {line}"
+        if goes_on and not (is_heading or is_row) and (line[0].islower() or not _differ(size, last_size)):
+            paragraphs[-1] = f"{paragraphs[-1][0]} {line}", False
         else:
-            paragraphs.append(line)
-        goes_on, last_size = len(line) >= full and not is_heading and len(lines) > 2, size
+            paragraphs.append((line, is_row))
+        goes_on, last_size = len(line) >= full and not (is_heading or is_row) and len(lines) > 2, size
     return paragraphs
