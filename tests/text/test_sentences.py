@@ -242,3 +242,13 @@ def test_a_quote_lies_within_its_span_and_begins_and_ends_with_words(text: str) 
         first, last = without_headings(text, start, end)
         assert start <= first < last <= end
         assert text[first:last].rstrip() == text[first:last]
+
+
+def test_headings_are_of_the_sentence_below_them() -> None:
+    text = "# Guide\n\n## Chunks\n\nThe default is 512.\n\n## Retries\n\nThe default is 5.\n\n## Rest"
+    spans = passage_sentence_spans(text)
+    assert [" ".join(text[a:b].split()) for a, b in spans] == [
+        "# Guide ## Chunks The default is 512.", "## Retries The default is 5.", "## Rest",
+    ]  # fmt: skip
+    far = f"# {'Long ' * 50}\n\n# {'Far ' * 50}\n\nText."
+    assert len(passage_sentence_spans(far)) == 2

@@ -6,6 +6,7 @@ sentence, lower case follows more than twice as often as a capital, its own firs
 """
 
 import re
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 
@@ -87,12 +88,12 @@ def passage_sentence_spans(text: str) -> list[tuple[int, int]]:
 
     One of fewer than `MIN_SENTENCE_CHARACTERS` joins the one before it, up to `MAX_JOINED_CHARACTERS` together, but for
     a row of a table (`ship: Fram; built: 1892`, a paragraph of its own), which neither joins another nor is joined; of
-    more than `MAX_PASSAGE_SENTENCES` the last has all the rest.
+    more than `MAX_PASSAGE_SENTENCES` the last has all the rest. Headings `# Title` join the sentence after them.
     """
     spans: list[tuple[int, int]] = []
     is_after_row = False
-    for start, end in sentence_spans(text):
-        is_short = end - start < MIN_SENTENCE_CHARACTERS
+    for start, end in _join_marked_headings(text, sentence_spans(text)):
+        is_short = end - start < MIN_SENTENCE_CHARACTERS and text[start] != "#"
         is_row = is_short and _is_row(text, start, end)
         if spans and is_short and not (is_row or is_after_row) and end - spans[-1][0] <= MAX_JOINED_CHARACTERS:
             spans[-1] = spans[-1][0], end
@@ -102,6 +103,23 @@ def passage_sentence_spans(text: str) -> list[tuple[int, int]]:
     if len(spans) > MAX_PASSAGE_SENTENCES:
         spans[MAX_PASSAGE_SENTENCES - 1 :] = [(spans[MAX_PASSAGE_SENTENCES - 1][0], spans[-1][1])]
     return spans
+
+
+def _join_marked_headings(text: str, spans: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+    """Yield the spans, those of headings joined to the sentence after them, up to `MAX_JOINED_CHARACTERS`."""
+    held: tuple[int, int] | None = None  # the headings above
+    for start, end in spans:
+        if held is not None and end - held[0] <= MAX_JOINED_CHARACTERS:
+            joined = held[0], end
+        else:
+            if held is not None:
+                yield held
+            joined = start, end
+        held = joined if _HEADING.match(text, start, end) else None
+        if held is None:
+            yield joined
+    if held is not None:
+        yield held
 
 
 def without_headings(text: str, start: int, end: int) -> tuple[int, int]:

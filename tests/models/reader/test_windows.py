@@ -96,3 +96,12 @@ def test_a_row_is_spelt_and_other_rows_of_its_table_are_left_out(tokenizer: Toke
     cells = [text[window.starts[own[0]] : window.ends[own[-1]]] for own in places]
     assert cells == ["part 2", "team 2", "2", "Oslo", "Norway"]
     assert window.whole.tolist() == [int(number >= 0) for number in window.sentence]
+
+
+def test_headings_stand_before_the_sentence_below_them_and_answer_nothing(tokenizer: Tokenizer) -> None:
+    text = "# Guide\n\n## Chunks\n\nThe default is 512. More.\n\n## Retries\n\nThe default is 5."
+    window = WindowMaker(tokenizer).make("Which?", [ReaderText("Guide", text)])
+    spelt = "guide : chunks : the default is 512. more. retries : the default is 5."
+    assert tokenizer.decode(window.ids[window.types == 1].tolist()) == spelt
+    answering = window.ids[window.sentence >= 0].tolist()
+    assert tokenizer.decode(answering) == "the default is 512. more. the default is 5."

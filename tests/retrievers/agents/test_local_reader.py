@@ -27,7 +27,8 @@ def test_the_most_similar_triples_of_the_passages_are_read(plain_polar: Index, r
     assert reading.notes == (NOTE,)
     for fact in reading.facts:
         triple = s.triple(fact.triple)
-        assert (fact.head, fact.relation, fact.tail) == (triple.head, triple.relation, triple.tail)
+        head, relation, tail = s.triples[fact.triple]
+        assert (fact.head, fact.relation, fact.tail) == (s.entities[head], s.relations[relation], s.entities[tail])
         assert set(triple.passages) & {passage.id for passage in inputs}
     (less,) = reader.read([ReaderInput(QUESTION, inputs, gist=reading.facts[:5])])
     assert list(less.facts[:7]) == list(reading.facts[5:])

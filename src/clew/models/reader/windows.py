@@ -2,9 +2,9 @@
 
 A window is `[CLS] question [SEP] title : sentences [SEP] title : sentences [SEP] ...`, texts in the order given. What
 does not fit is left out by sentences: preferred ones stay first, then the first sentence of each text, then those that
-share rare words with the question. Headings, targets of links and marks of Markdown are not read. Of the rows of a
-table those stay of whose cells the question names most, spelt as sentences, "owner of widget-7 is team-9."; an answer
-is within one cell, and a short one is whole.
+share rare words with the question. Headings stand before the sentence below them and answer nothing; targets of links
+and marks of Markdown are not read. Of the rows of a table those stay of whose cells the question names most, spelt as
+sentences, "owner of widget-7 is team-9."; an answer is within one cell, and a short one is whole.
 
 Source: own rules. Differs from the source: nothing.
 """
@@ -181,23 +181,33 @@ class WindowMaker:
             ids[first:last] = -1
         ids, offsets = ids[ids >= 0].tolist(), offsets[ids >= 0]
         found: list[_Sentence] = []
+        headings: list[str] = []  # above the next sentence
         for start, end in sentence_spans(content):
-            if content.startswith("#", start):
-                continue  # a heading answers nothing
+            if content.startswith("#", start):  # it answers nothing
+                words = content[start:end].lstrip("#").strip()
+                headings += [words] if words != text.title else []
+                continue
             is_preferred = any(start < b and a < end for a, b in text.preferred)
             cells = row_cells(content, start, end)
             table, named = cells[0].column if cells else None, _count_named(content, cells, question_key)
-            tokens = self._spell_row(content, cells, ids, offsets) if cells else _Tokens()
-            if not cells:
+            tokens = _Tokens()
+            if headings:
+                tokens.add_words(self._read_title(": ".join(headings)))
+                headings = []
+            if cells:
+                self._spell_row(tokens, content, cells, ids, offsets)
+            else:
                 tokens.add(ids, offsets, start, end)
             for begin in range(0, len(tokens.ids), _MAX_SENTENCE_TOKENS):
                 part = tokens.cut(begin, begin + _MAX_SENTENCE_TOKENS)
                 found.append(_Sentence(at, part, not found, is_preferred, table, named))
         return found
 
-    def _spell_row(self, text: str, cells: Sequence[RowCell], ids: Sequence[int], offsets: LongArray) -> "_Tokens":
-        """Return the tokens of a row as sentences: each cell after words on its column and what the row is of."""
-        tokens, key = _Tokens(), cells[find_key(text, cells)]
+    def _spell_row(
+        self, tokens: "_Tokens", text: str, cells: Sequence[RowCell], ids: Sequence[int], offsets: LongArray
+    ) -> None:
+        """Add the tokens of a row as sentences: each cell after words on its column and what the row is of."""
+        key = cells[find_key(text, cells)]
         name = text[key.start : min(key.end, key.start + MAX_CELL_NAME)]
         for number, cell in enumerate(cells):
             opening = f"{cell.column} of {name} is" if cell.column and cell is not key else f"{cell.column}:"
@@ -205,7 +215,6 @@ class WindowMaker:
             tokens.add_words(self._tokenizer.encode(opening, add_special_tokens=False).ids)
             tokens.add(ids, offsets, cell.start, cell.end, number, is_short)
             tokens.add_words(self._tokenizer.encode(".", add_special_tokens=False).ids)
-        return tokens
 
 
 def _count_named(text: str, cells: Sequence[RowCell], question_key: str) -> int:
