@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clew.indexing.sources.markdown import find_headings, find_links, read_alias_line, read_front_matter, strip_markup
-from clew.indexing.sources.plain_text import make_markdown_document
+from clew.indexing.sources.plain_text import make_markdown_document, make_text_document
 
 MARKS = st.text(alphabet="[]()!<>`#*_=-~|\\\"' \n\tab:;,.{}é漢", max_size=80)
 
@@ -158,3 +158,9 @@ def test_a_table_leaves_each_heading_and_row_on_its_line() -> None:
     assert lines[6] == "ship: Fram; built | lost (year): 1892"
     assert lines[8] == "ship: Maud"
     assert lines[9] == "In ice."
+
+
+def test_a_text_may_have_a_table_as_markdown_has_it() -> None:
+    document = make_text_document("id", "name", "Ships of old\n\n| ship | built |\n|---|---|\n| Fram | 1892 |\n")
+    assert document.text == "Ships of old\n\nship: Fram; built: 1892\n\n"
+    assert document.places[-1].place.line == 5

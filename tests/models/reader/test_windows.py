@@ -87,10 +87,8 @@ def test_a_row_is_spelt_and_other_rows_of_its_table_are_left_out(tokenizer: Toke
     rows = [f"widget: part {number}; owner: team {number}; Crew (most): {number}" for number in (1, 2, 12)]
     text = "\n\n".join([*rows, "city: Oslo; country: Norway"])
     window = WindowMaker(tokenizer).make("Who owns part 2?", [ReaderText("", text)])
-    spelt = (
-        "widget : part 2. owner of part 2 is team 2. crew ( most ) of part 2 is 2. city : oslo. "
-        "country of oslo is norway."
-    )
+    spelt = "widget : part 2. owner of part 2 is team 2. crew ( most ) of part 2 is 2. city : oslo. "
+    spelt += "country of oslo is norway."
     assert tokenizer.decode(window.ids[window.types == 1].tolist()) == spelt
     places = [np.flatnonzero(window.sentence == cell) for cell in range(5)]
     cells = [text[window.starts[own[0]] : window.ends[own[-1]]] for own in places]

@@ -1,6 +1,6 @@
 """Documents from the contents of files: texts and Markdown as they stand in the file, line for line, but for tables.
 
-A row of a table in Markdown is a paragraph with the names of its columns, as in all other kinds of files.
+A row of a table as in Markdown is a paragraph with the names of its columns, as in all other kinds of files.
 
 Encodings of text files: UTF-8, UTF-16 and UTF-32, with their marks or without, else the likeliest by
 `charset-normalizer`.
@@ -49,7 +49,8 @@ def check_text(text: str) -> None:
 
 def make_text_document(document_id: str, name: str, text: str) -> Document:
     """Return the document of a plain text; the file's `name` in words, or "", is its title if no first line is one."""
-    return _make_document(document_id, text, [_first_line_title(text), name], read_alias_line(text))
+    written, places = _write_tables(text, _FIRST_LINE)
+    return _make_document(document_id, written, [_first_line_title(text), name], read_alias_line(text), places=places)
 
 
 def make_code_document(document_id: str, name: str, text: str) -> Document:

@@ -13,7 +13,8 @@ import math
 import re
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from itertools import groupby
 from typing import Any, final
 
 import numpy as np
@@ -39,6 +40,7 @@ _MARKS = re.compile(
 )
 _MAX_GAP = 2  # characters between the tokens of a stretch
 _LATER_TEXT, _MAX_LATER = 0.05, 20  # what a text loses for each one before it, of so many
+_PART = np.array([0, 1, 0, 0, 0])  # the column of a token's sentence or cell
 _FIRST_SENTENCE = 1.5  # what the first sentence of a text counts, in words that half the sentences have not
 
 
@@ -75,51 +77,9 @@ class Window:
 
 
 @dataclass(slots=True)
-class _Tokens:
-    """Tokens with the part of the text that each is of, a sentence or a cell, and their places in it."""
-
-    ids: list[int] = field(default_factory=list)
-    parts: list[int] = field(default_factory=list)  # -1 for words that the text does not have there
-    starts: list[int] = field(default_factory=list)
-    ends: list[int] = field(default_factory=list)
-    whole: list[int] = field(default_factory=list)
-
-    def add(
-        self, ids: Sequence[int], offsets: LongArray, start: int, end: int, part: int = 0, whole: bool = False
-    ) -> None:
-        """Add the tokens of a stretch of the text, from those of all of it."""
-        first, last = np.searchsorted(offsets[:, 0], (start, end)).tolist()
-        starts, ends = offsets[first:last].T.tolist()
-        self._extend(ids[first:last], [part] * (last - first), starts, ends, [int(whole)] * (last - first))
-
-    def add_words(self, ids: Sequence[int]) -> None:
-        """Add tokens that are of no part."""
-        nothing = [0] * len(ids)
-        self._extend(ids, [-1] * len(ids), nothing, nothing, nothing)
-
-    def add_all(self, other: "_Tokens") -> None:
-        """Add other tokens, with further parts."""
-        first = 1 + max(self.parts, default=-1)
-        parts = [part if part < 0 else first + part for part in other.parts]
-        self._extend(other.ids, parts, other.starts, other.ends, other.whole)
-
-    def cut(self, first: int, last: int) -> "_Tokens":
-        """Return those at some positions."""
-        return _Tokens(*(values[first:last] for values in self._columns))
-
-    @property
-    def _columns(self) -> tuple[list[int], ...]:
-        return self.ids, self.parts, self.starts, self.ends, self.whole
-
-    def _extend(self, *columns: Sequence[int]) -> None:
-        for own, values in zip(self._columns, columns, strict=True):
-            own += values
-
-
-@dataclass(slots=True)
 class _Sentence:
     text: int
-    tokens: _Tokens
+    tokens: LongArray  # (m, 5) id, number of the cell or 0 or -1 for added words, first and last character, whole
     is_first: bool
     is_preferred: bool
     table: str | None = None  # the name of a row's first column; None where it is no row
@@ -145,27 +105,21 @@ class WindowMaker:
             [sentence for at, text in enumerate(texts) for sentence in self._read_sentences(at, text, question_key)]
         )
         used = 2 + len(question_ids) + sum(len(title) + 1 for title in titles)
-        if used + sum(len(sentence.tokens.ids) for sentence in sentences) > self._max_tokens:
+        if used + sum(len(sentence.tokens) for sentence in sentences) > self._max_tokens:
             sentences = _select(sentences, question_ids, titles, self._max_tokens - 2 - len(question_ids))
-        window, of_texts = _Tokens(), list[int]()
-        window.add_words([self._begin, *question_ids, self._end])
-        question_length = len(window.ids)
-        by_text: dict[int, list[_Sentence]] = {}
-        for sentence in sentences:
-            by_text.setdefault(sentence.text, []).append(sentence)
-        for at, own in by_text.items():
-            window.add_words(titles[at])
+        parts = [_added([self._begin, *question_ids, self._end])]
+        sources, count = [np.full(len(parts[0]), -1)], 0
+        for at, own in groupby(sentences, key=lambda sentence: sentence.text):
+            parts.append(_added(titles[at]))
             for sentence in own:
-                window.add_all(sentence.tokens)
-            window.add_words([self._end])
-            of_texts += [at] * (len(window.ids) - question_length - len(of_texts))
-        types = [0] * question_length + [1] * len(of_texts)
-        parts = np.array(window.parts, dtype=np.int64)
-        sources = np.where(parts < 0, -1, np.array([-1] * question_length + of_texts, dtype=np.int64))
-        ids, starts, ends, whole = (
-            np.array(values, dtype=np.int64) for values in (window.ids, window.starts, window.ends, window.whole)
-        )
-        return Window(ids, np.array(types, dtype=np.int64), sources, parts, starts, ends, whole)
+                parts.append(sentence.tokens + count * (sentence.tokens[:, 1:2] >= 0) * _PART)
+                count += 1 + int(sentence.tokens[:, 1].max(initial=-1))
+            parts.append(_added([self._end]))
+            sources.append(np.full(sum(map(len, parts)) - sum(map(len, sources)), at))
+        ids, sentence_numbers, starts, ends, whole = np.concatenate(parts).T
+        source = np.concatenate(sources)
+        of_text = np.where(sentence_numbers < 0, -1, source)
+        return Window(ids, (source >= 0).astype(np.int64), of_text, sentence_numbers, starts, ends, whole)
 
     def _read_title(self, title: str) -> list[int]:
         """Return the tokens of a title with a colon; [] without one."""
@@ -190,31 +144,39 @@ class WindowMaker:
             is_preferred = any(start < b and a < end for a, b in text.preferred)
             cells = row_cells(content, start, end)
             table, named = cells[0].column if cells else None, _count_named(content, cells, question_key)
-            tokens = _Tokens()
+            tokens = self._spell_row(content, cells, ids, offsets) if cells else _cut(ids, offsets, start, end)
             if headings:
-                tokens.add_words(self._read_title(": ".join(headings)))
+                tokens = np.concatenate([_added(self._read_title(": ".join(headings))), tokens])
                 headings = []
-            if cells:
-                self._spell_row(tokens, content, cells, ids, offsets)
-            else:
-                tokens.add(ids, offsets, start, end)
-            for begin in range(0, len(tokens.ids), _MAX_SENTENCE_TOKENS):
-                part = tokens.cut(begin, begin + _MAX_SENTENCE_TOKENS)
+            for begin in range(0, len(tokens), _MAX_SENTENCE_TOKENS):
+                part = tokens[begin : begin + _MAX_SENTENCE_TOKENS]
                 found.append(_Sentence(at, part, not found, is_preferred, table, named))
         return found
 
-    def _spell_row(
-        self, tokens: "_Tokens", text: str, cells: Sequence[RowCell], ids: Sequence[int], offsets: LongArray
-    ) -> None:
-        """Add the tokens of a row as sentences: each cell after words on its column and what the row is of."""
-        key = cells[find_key(text, cells)]
+    def _spell_row(self, text: str, cells: Sequence[RowCell], ids: Sequence[int], offsets: LongArray) -> LongArray:
+        """Return the tokens of a row as sentences: each cell after words on its column and what the row is of."""
+        parts, key = list[LongArray](), cells[find_key(text, cells)]
         name = text[key.start : min(key.end, key.start + MAX_CELL_NAME)]
         for number, cell in enumerate(cells):
-            opening = f"{cell.column} of {name} is" if cell.column and cell is not key else f"{cell.column}:"
+            words = f"{cell.column} of {name} is" if cell.column and cell is not key else f"{cell.column}:"
+            opening, end = (self._tokenizer.encode(one, add_special_tokens=False).ids for one in (words, "."))
             is_short = cell.end - cell.start <= MAX_CELL_NAME
-            tokens.add_words(self._tokenizer.encode(opening, add_special_tokens=False).ids)
-            tokens.add(ids, offsets, cell.start, cell.end, number, is_short)
-            tokens.add_words(self._tokenizer.encode(".", add_special_tokens=False).ids)
+            parts += [_added(opening), _cut(ids, offsets, cell.start, cell.end, number, is_short), _added(end)]
+        return np.concatenate(parts)
+
+
+def _cut(
+    ids: Sequence[int], offsets: LongArray, start: int, end: int, part: int = 0, is_whole: bool = False
+) -> LongArray:
+    """Return the tokens (m, 5) of a stretch of a text, from those of all of it."""
+    first, last = np.searchsorted(offsets[:, 0], (start, end)).tolist()
+    own, count = offsets[first:last], last - first
+    return np.column_stack([ids[first:last], np.full(count, part), own, np.full(count, int(is_whole))]).astype(np.int64)
+
+
+def _added(ids: Sequence[int]) -> LongArray:
+    """Return the tokens (m, 5) of words that are not of a text."""
+    return np.array([(token, -1, 0, 0, 0) for token in ids], dtype=np.int64).reshape(-1, 5)
 
 
 def _count_named(text: str, cells: Sequence[RowCell], question_key: str) -> int:
@@ -260,10 +222,10 @@ def _select(
     sentences: Sequence[_Sentence], question_ids: Sequence[int], titles: Sequence[Sequence[int]], room: int
 ) -> list[_Sentence]:
     """Return the sentences to read within `room` tokens, in their order; the title of each text counts once."""
-    counts = Counter(token for sentence in sentences for token in set(sentence.tokens.ids))
+    counts = Counter(token for sentence in sentences for token in set(sentence.tokens[:, 0].tolist()))
     rarity = {token: math.log(len(sentences) / counts[token]) for token in set(question_ids) if counts[token]}
     for sentence in sentences:
-        known = {*sentence.tokens.ids, *titles[sentence.text]}
+        known = {*sentence.tokens[:, 0].tolist(), *titles[sentence.text]}
         sentence.score = sum(weight for token, weight in rarity.items() if token in known)
         sentence.score += _FIRST_SENTENCE * sentence.is_first - _LATER_TEXT * min(sentence.text, _MAX_LATER)
     order = sorted(range(len(sentences)), key=lambda at: (not sentences[at].is_preferred, -sentences[at].score, at))
@@ -271,7 +233,7 @@ def _select(
     begun: set[int] = set()
     for at in order:
         sentence = sentences[at]
-        size = len(sentence.tokens.ids) + (0 if sentence.text in begun else len(titles[sentence.text]) + 1)
+        size = len(sentence.tokens) + (0 if sentence.text in begun else len(titles[sentence.text]) + 1)
         if size <= room:
             room -= size
             chosen.add(at)

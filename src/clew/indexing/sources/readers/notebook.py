@@ -5,7 +5,7 @@ from typing import Any
 
 from clew.errors import InputError
 from clew.indexing.sources.contents import FileContents, HeadingPath, TextBuilder
-from clew.indexing.sources.markdown import find_headings, find_links
+from clew.indexing.sources.markdown import find_headings, find_links, write_rows
 from clew.types import Place
 
 
@@ -21,6 +21,7 @@ def read_notebook(data: bytes) -> FileContents:
     for number, (kind, text) in enumerate(sources, 1):
         starts, before = [], headings.path
         if kind in ("markdown", "heading"):
+            text = "".join(part.text for part in write_rows(text))
             found = list(find_headings(text))
             title = title or next((heading.text for heading in found if heading.level == 1), "")
             starts = [(heading.offset, headings.enter(heading.level, heading.text)) for heading in found]

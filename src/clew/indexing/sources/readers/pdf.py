@@ -140,19 +140,15 @@ def _read_pages(document: "PdfDocument") -> FileContents:
         entries = outline.get(number, [])
         titles = {_key(title) for _, title in entries}
         texts = [line.text for line in lines]
-        body = [
-            line
-            for at, line in enumerate(lines)
-            if line.is_row or _key(line.text) in titles or not _is_margin(texts, at, seen)
-        ]
+        is_body = [_key(line.text) in titles or not _is_margin(texts, at, seen) for at, line in enumerate(lines)]
+        body = [line for line, own in zip(lines, is_body, strict=True) if own or line.is_row]
         seen |= {key for at in _edges(texts) if (key := _edge_key(texts, at)) in repeated}  # the first one stays
-        for line, is_row in _join_lines(body, titles):
+        for line, _, _, is_row in _join_lines(body, titles):
             if entries and (match := next((e for e in entries if _key(e[1]) == _key(line)), None)):
                 for level, title in entries[: entries.index(match) + 1]:
                     headings.enter(level, title)
                 entries = entries[entries.index(match) + 1 :]
-            separator = "\n\n" if is_row or after_row else "\n"
-            builder.add(line, Place(page=number + 1, heading=headings.path), separator)
+            builder.add(line, Place(page=number + 1, heading=headings.path), "\n\n" if is_row or after_row else "\n")
             after_row = is_row
         for level, title in entries:  # those whose words do not stand on the page hold from the next one on
             headings.enter(level, title)
@@ -208,33 +204,24 @@ def _find_segments(page: "PdfTextPage", line: re.Match[str], size: float) -> Ite
     """Yield the words of a line between its gaps; none of a line that goes on, or is turned."""
     if not size or _HYPHENS.search(line[0]):
         return
-    start, left, right = line.start(), 0.0, 0.0
-    for at in range(line.start(), line.end()):
-        if line[0][at - line.start()].isspace():
-            continue
-        box = page.get_charbox(at)
+    start, left, right, words = 0, 0.0, 0.0, _CONTROL.sub(" ", line[0])
+    for at in (at for at, sign in enumerate(words) if not sign.isspace()):
+        box = page.get_charbox(line.start() + at)
         if right and box[0] - right > _GAP * size:
-            yield Segment(left, right, _segment_text(line, start, at))
+            yield Segment(left, right, " ".join(words[start:at].split()))
             start, right = at, 0.0
         left, right = (left, max(right, box[2])) if right else (box[0], box[2])
-    yield Segment(left, right, _segment_text(line, start, line.end()))
-
-
-def _segment_text(line: re.Match[str], start: int, end: int) -> str:
-    return " ".join(_CONTROL.sub(" ", line[0][start - line.start() : end - line.start()]).split())
+    yield Segment(left, right, " ".join(words[start:].split()))
 
 
 def _write_rows(pages: Sequence[Sequence[_Line]]) -> list[list[_Line]]:
     """Return the lines of each page, those of tables with the names of their columns, without the headers."""
     rows = find_rows([[line.segments for line in lines] for lines in pages])
-    return [
-        [
-            line._replace(text=own.get(at, line.text), is_row=at in own)
-            for at, line in enumerate(lines)
-            if own.get(at) != ""
-        ]
+    written = [
+        [line._replace(text=own.get(at, line.text), is_row=at in own) for at, line in enumerate(lines)]
         for lines, own in zip(pages, rows, strict=True)
     ]
+    return [[line for line in lines if line.text] for lines in written]
 
 
 def _letter_size(page: "PdfTextPage", line: re.Match[str]) -> float:
@@ -242,9 +229,7 @@ def _letter_size(page: "PdfTextPage", line: re.Match[str]) -> float:
     from pypdfium2.raw import FS_MATRIX, FPDFText_GetFontSize, FPDFText_GetMatrix
 
     sizes = []
-    letters = [
-        line.start() + at for at, sign in enumerate(line[0]) if not sign.isspace()
-    ]  # spaces have sizes of their own
+    letters = [line.start() + at for at, sign in enumerate(line[0]) if not sign.isspace()]  # spaces have other sizes
     for at in (letters[len(letters) * part // 4] for part in (1, 2, 3)):
         matrix = FS_MATRIX()
         if FPDFText_GetMatrix(page.raw, at, matrix) and abs(matrix.a) > abs(matrix.b):
@@ -297,8 +282,8 @@ def _is_margin(lines: Sequence[str], at: int, seen: set[str]) -> bool:
     )
 
 
-def _join_lines(lines: Sequence[_Line], headings: set[str]) -> list[tuple[str, bool]]:
-    """Return the paragraphs of a page, and whether each is a row of a table.
+def _join_lines(lines: Sequence[_Line], headings: set[str]) -> list[_Line]:
+    """Return the paragraphs of a page: lines joined, and rows of tables.
 
     A line that is nearly as long as the long ones goes on in the next one. Letters of another size are of another
     paragraph, unless the line begins with a small one, as below a line of code.
@@ -307,13 +292,13 @@ def _join_lines(lines: Sequence[_Line], headings: set[str]) -> list[tuple[str, b
         return []
     lengths = sorted(len(line.text) for line in lines if not line.is_row) or [0]
     full = _FULL_LINE * lengths[int(0.9 * (len(lengths) - 1))]
-    paragraphs: list[tuple[str, bool]] = []
+    paragraphs: list[_Line] = []
     goes_on, last_size = False, 0.0
     for line, size, _, is_row in lines:
         is_heading = _key(line) in headings or (len(line) < full and _NUMBERED.fullmatch(line) is not None)
         if goes_on and not (is_heading or is_row) and (line[0].islower() or not _differ(size, last_size)):
-            paragraphs[-1] = f"{paragraphs[-1][0]} {line}", False
+            paragraphs[-1] = paragraphs[-1]._replace(text=f"{paragraphs[-1].text} {line}")
         else:
-            paragraphs.append((line, is_row))
+            paragraphs.append(_Line(line, size, (), is_row))
         goes_on, last_size = len(line) >= full and not (is_heading or is_row) and len(lines) > 2, size
     return paragraphs

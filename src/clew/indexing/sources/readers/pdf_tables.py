@@ -42,8 +42,7 @@ def find_rows(pages: Sequence[Sequence[Sequence[Segment]]]) -> Iterator[dict[int
             if len(columns) < 2 or any(row is None for row in grid):
                 continue
             rows = [row for row in grid if row is not None]
-            goes_on = above is not None and first <= 2 and _are_same(columns, above.columns)
-            if goes_on and above is not None and rows[0] != above.header:
+            if above and first <= 2 and rows[0] != above.header and _are_same(columns, above.columns):
                 table, start = above, first
             elif _is_header(rows):
                 table, start = _Table(rows[0], columns), first + 1
