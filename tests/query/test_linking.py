@@ -1,6 +1,7 @@
 """Entity linking of questions."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,6 +11,8 @@ from hypothesis import strategies as st
 from clew.index import Index
 from clew.query.linking import MAX_CHARACTERS, link_question
 from clew.text.normalization import key_hash, name_key
+from clew.types import Document
+from tests.small_index import make_index
 
 
 def linked_names(index: Index, question: str) -> list[tuple[str, list[str]]]:
@@ -106,3 +109,12 @@ def test_names_are_looked_up_with_the_salt_of_the_snapshot(small: Index) -> None
     assert [name.entities for name in other.linked_names] == [name.entities for name in plain.linked_names] != []
     assert salted.entities_with_name("Karlskrona").tolist() == s.entities_with_name("Karlskrona").tolist() != []
     assert not link_question(replace(salted, salt=4), question).linked_names
+
+
+def test_no_name_is_a_part_of_an_identifier(tmp_path: Path) -> None:
+    documents = [Document("a", "", "The crew of Jetty Winch lost widget-317 in 2021."), Document("b", "", "It rained.")]
+    snapshot = make_index(tmp_path, documents).snapshot
+    assert link_question(snapshot, "Who saw Jetty Winch in 2021?").linked_names
+    assert link_question(snapshot, "Who lost widget-317?").linked_names
+    for question in ("Who is U.Jetty@Winch.ORG?", "Who found CVE-2021-6543?"):
+        assert not link_question(snapshot, question).linked_names

@@ -1,5 +1,7 @@
 """PageRank on chains that can be followed by hand: restart, values and paths."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -184,3 +186,13 @@ def test_a_path_leads_from_a_start_of_the_walk_to_a_passage_found(corpus: str, r
 def test_a_damping_of_zero_stays_at_the_start(chain: Index) -> None:
     evidence = search(chain, NAMED_ONLY, GraphWalkConfig(damping=0.0))
     assert result_ids(evidence) == ["a"]
+
+
+def test_an_identifier_that_no_entity_has_names_its_passages(tmp_path: Path) -> None:
+    index = make_index(
+        tmp_path, [*CHAIN, Document("f", "", "lost part ax-4000-12 of the pump."), Document("g", "", "a part")]
+    )
+    walk = GraphWalk(index.context.scope, index.context.lexical, GraphWalkConfig())
+    found = walk.walk("which pump has 4000-12", np.ones(len(index.snapshot.passage_ids), dtype=bool))
+    assert [index.snapshot.passage(node).document_id for node in found.named_nodes] == ["f"]
+    assert not walk.walk("which pump has a part", np.ones(len(index.snapshot.passage_ids), dtype=bool)).named_nodes

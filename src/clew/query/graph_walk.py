@@ -22,6 +22,7 @@ from clew.query.scope import Scope
 from clew.text.bm25 import BM25Index, QueryTerms
 from clew.text.row_scores import term_slots
 
+_IDENTIFIED_PASSAGES, _LEAST_IDENTIFIED = 5, 0.5  # passages that identifiers name, and the least share of the best one
 NO_MATCH = "the question names nothing in the index and shares no word with it"
 
 
@@ -139,7 +140,7 @@ class GraphWalk:
         config, graph, entities = self.config, self.scope.snapshot.walk, self.scope.names(allowed).entities
         some = self.scope.restriction(allowed)
         matches = PassageMatches.find(self._lexical, linked, config.lexical_depth, some)
-        named = self._named_nodes(linked)
+        named = self._named_nodes(linked, some)
         if passages is None:
             passages = dict(zip(matches.top_positions.tolist(), matches.top_shares.tolist(), strict=True))
         restart = mix_restart(named, passages, config.lexical_restart)
@@ -154,9 +155,12 @@ class GraphWalk:
         scores = scores * (1.0 + config.question_value * shares[:, 0] + config.remainder_value * shares[:, 1])
         return QuestionWalk(linked, matches, named, restart, walk, nodes, scores, notes)
 
-    def _named_nodes(self, linked: LinkedQuestion) -> dict[int, float]:
-        """Return the nodes a question names with weights that sum to 1, higher for rare ones."""
-        named: dict[int, float] = {}
+    def _named_nodes(self, linked: LinkedQuestion, some: BoolArray | None) -> dict[int, float]:
+        """Return the nodes a question names with weights that sum to 1, higher for rare ones.
+
+        Identifiers that no entity has name the passages (P,) that they stand in, of some if given.
+        """
+        named = self._passages_of_identifiers(linked, some)
         for name in linked.linked_names:
             for entity in name.entities:
                 node = int(self.scope.snapshot.entity_nodes[entity])
@@ -164,6 +168,15 @@ class GraphWalk:
                 named[node] = named.get(node, 0.0) + rarity / len(name.entities)
         total = sum(named.values())
         return {node: weight / total for node, weight in named.items()}
+
+    def _passages_of_identifiers(self, linked: LinkedQuestion, some: BoolArray | None) -> dict[int, float]:
+        text, end = "", 0
+        for name in linked.linked_names:
+            text, end = f"{text}{linked.text[end : name.start]}\n", name.end
+        query = self._lexical.query_identifiers(text + linked.text[end:])
+        positions, scores = self._lexical.top(query, _IDENTIFIED_PASSAGES, some)
+        shares = (scores / scores.sum()).tolist() if len(scores) else []
+        return {p: s for p, s in zip(positions.tolist(), shares, strict=True) if s >= _LEAST_IDENTIFIED * shares[0]}
 
 
 def mix_restart(

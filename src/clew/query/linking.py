@@ -19,6 +19,7 @@ import numpy as np
 
 from clew.query.visible_names import NameTable
 from clew.text.casing import COMMON_WORDS, looks_like_name
+from clew.text.identifiers import find_undivided
 from clew.text.mentions import find_mentions
 from clew.text.normalization import Token, key_hash, name_key, token_keys, tokens
 
@@ -260,10 +261,13 @@ def _find_known_names(table: NameTable, question: str) -> list[LinkedName]:
     words = tokens(question)
     cased = any(letter.isupper() for letter in question[1:])
     runs = _known_runs(table, words)
+    inside = {number for first, last in find_undivided(question, words) for number in range(first + 1, last)}
     names: list[LinkedName] = []
     position = 0
     while position < len(words):
-        nearby, lengths = words[position : position + MAX_NAME_TOKENS], runs.get(position, ())
+        nearby = words[position : position + MAX_NAME_TOKENS]
+        known = runs.get(position, ()) if position not in inside else ()
+        lengths = [length for length in known if position + length not in inside]
         length, entities = _longest_known_name(table, question, nearby, lengths, cased=cased)
         if length:
             names.append(LinkedName(words[position].start, words[position + length - 1].end, entities))

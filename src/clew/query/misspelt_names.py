@@ -3,7 +3,7 @@
 Tried in this order: the same first and last name with other words or initials between them, where one name alone fits;
 the nearest spelling (fewest edits, then most passages, then by name); the first name's initial and the last name, a
 surname, or an acronym that one name alone fits.
-Numbers are never taken for others: `Rocky II` is no misspelt `Rocky III`.
+Numbers are never taken for others: `Rocky II` is no misspelt `Rocky III`, but `AX400012` is `AX-4000-12`.
 
 Source: none; measured in docs/decisions. Differs from the source: nothing.
 """
@@ -88,7 +88,7 @@ class UnknownNames:
         if len(full) == 1 and len(first := key.split(" ")[0]) > 1 and full[0].startswith(f"{first} "):
             return self._similar_name(full[0], "shortened")
         numbers = find_numbers(key)
-        near = [name for name in names.nearest_names(key) if find_numbers(name.key) == numbers]
+        near = [name for name in names.nearest_names(key) if not name.edits or find_numbers(name.key) == numbers]
         if near := [name for name in near if self._table is self._snapshot or self._entities(name.key)]:
             best = min(near, key=lambda name: (name.edits, -self._passage_count(name.key), name.key))
             return self._similar_name(best.key, _describe_edits(best.edits))

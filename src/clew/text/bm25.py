@@ -2,7 +2,8 @@
 
 Terms are the folded words of `clew.text.normalization` without English function words. ASCII words are stemmed with the
 English Snowball stemmer, so that `founded` matches `founding`, which raised recall. In scripts written without spaces
-each letter is a term, and so is each pair of neighbouring letters. Terms are stored as 64-bit hashes, so that opening
+each letter is a term, and so is each pair of neighbouring letters. Identifiers have terms of their own, which count
+for no length (`clew.text.identifiers`). Terms are stored as 64-bit hashes, so that opening
 an index reads no vocabulary and a query term is found by binary search; two terms with the same hash (about 1 in 400
 million for 300,000 terms) are treated as one.
 
@@ -32,12 +33,13 @@ from clew.arrays import BoolArray, DoubleArray, FloatArray, IntArray, LongArray,
 from clew.arrays.mapped_files import map_array
 from clew.errors import IndexFormatError, InputError, ProviderError
 from clew.text.best_passages import LAYERS, best_passages, layer_postings
-from clew.text.normalization import Analyzer, key_hash, terms_of_words
+from clew.text.identifiers import MARKED, find_identifiers, identifier_terms, question_terms
+from clew.text.normalization import Analyzer, key_hash, terms_of_words, tokens
 from clew.text.row_scores import fill_rows, length_norms, score_rows, term_slots
 
 DEFAULT_K1, DEFAULT_B = 1.5, 0.75
 LEXICAL = "lexical"  # folder of an index version's BM25 index
-_FORMAT_VERSION = 2
+_FORMAT_VERSION = 3
 _ARRAYS = {
     "terms": "<u8", "offsets": "<i8", "passages": "<i4", "bounds": "<f4", "layered_terms": "<i4",
     "layer_offsets": "<i8", "layer_bounds": "<f4", "row_offsets": "<i8", "row_terms": "<i4", "row_counts": "<u2",
@@ -57,7 +59,7 @@ class TermCounts:
     indptr: LongArray  # (p + 1,) the terms of text i are `terms[indptr[i]:indptr[i + 1]]`
     terms: IntArray  # (m,) positions in `hashes`, ascending within a text
     counts: IntArray  # (m,) how often each occurs in the text
-    lengths: IntArray  # (p,) the number of terms of each text, with repetitions
+    lengths: IntArray  # (p,) the number of terms of each text, with repetitions, without those of identifiers
 
 
 def count_terms(texts: Iterable[str]) -> TermCounts:
@@ -68,7 +70,9 @@ def count_terms(texts: Iterable[str]) -> TermCounts:
     terms, counts, sizes, lengths = array("i"), array("i"), [0], []
     for text in texts:
         row: dict[int, int] = {}
-        for term in analyzer.terms(text):
+        own = analyzer.terms(text)
+        inner = (term for *_, written in find_identifiers(text, tokens(text)) for term in identifier_terms(written))
+        for term in (*own, *inner):
             number = number_of_term.get(term)
             if number is None:
                 number = number_of_term[term] = numbers.setdefault(key_hash(term), len(numbers))
@@ -76,7 +80,7 @@ def count_terms(texts: Iterable[str]) -> TermCounts:
         terms.extend(row)
         counts.extend(row.values())
         sizes.append(len(row))
-        lengths.append(sum(row.values()))
+        lengths.append(len(own))
     hashes = np.fromiter(numbers, dtype=np.uint64, count=len(numbers))
     order = np.argsort(hashes)
     rank = np.empty(len(order), dtype=np.int32)
@@ -123,7 +127,7 @@ class BM25Index:
     row_offsets: LongArray  # (P + 1,) the terms of a passage are `row_terms[row_offsets[p]:row_offsets[p + 1]]`
     row_terms: IntArray  # (m,) ascending within a passage
     row_counts: NDArray[np.uint16]  # (m,) how often each occurs
-    lengths: IntArray  # (P,) the number of terms of each passage, with repetitions
+    lengths: IntArray  # (P,) the number of terms of each passage, as in `TermCounts`
     mean_length: float
     k1: float = DEFAULT_K1
     b: float = DEFAULT_B
@@ -184,7 +188,14 @@ class BM25Index:
 
     def query(self, question: str) -> QueryTerms:
         """Return the terms of a question, which may be any text."""
-        counts = Counter(key_hash(term) for term in Analyzer().terms(question))
+        return self._known_terms((*Analyzer().terms(question), *question_terms(question)))
+
+    def query_identifiers(self, question: str) -> QueryTerms:
+        """Return those terms of a question that stand for identifiers, or for two neighbouring parts of one."""
+        return self._known_terms(term for term in question_terms(question) if term[0] == MARKED[0])
+
+    def _known_terms(self, terms: Iterable[str]) -> QueryTerms:
+        counts = Counter(map(key_hash, terms))
         hashes = np.sort(np.fromiter(counts, dtype=np.uint64, count=len(counts)))
         if not len(hashes) or not len(self.terms):
             return QueryTerms.from_weights(np.zeros(0, dtype=np.int32), np.zeros(0))

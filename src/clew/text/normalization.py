@@ -34,10 +34,13 @@ def _combining_marks() -> str:
 
 @lru_cache(maxsize=1)
 def _token_pattern() -> re.Pattern[str]:
-    return re.compile(rf"[{_UNSPACED}]|(?:(?![{_UNSPACED}])[^\W_][{_combining_marks()}]*)+")
+    return re.compile(rf"(?:[{_UNSPACED}]|(?:(?![{_UNSPACED}])[^\W_][{_combining_marks()}]*)+)(?:{WORD_SIGN.pattern})?")
 
 
+WORD_SIGN = re.compile(r"(?<=[^\W\d_])\+\+(?![+A-Za-z_#])|(?<=(?<![^\W_])[A-Za-z])#(?![\w#+])")
+"""The end of a word such as `C++` and `C#`."""
 _WORD = re.compile(r"[^\W_]+")
+_SIGNED_WORD = re.compile(rf"[^\W_]+(?:{WORD_SIGN.pattern})?")
 _NUMBER = re.compile(r"\d+|(?<!\w)(?=[ivxlc])(?:xc|xl|l?x{0,3})(?:ix|iv|v?i{0,3})(?!\w)")
 _IDENTIFIER = re.compile(r"[mg]\.[0-9a-z_]+|/[mg]/[0-9a-z_]+|Q\d+|<[^<>\s]+:[^<>\s]*>")  # where there is no label
 _UNSPACED_LETTER = re.compile(f"[{_UNSPACED}]")
@@ -65,9 +68,16 @@ def is_plain(text: str) -> bool:
     return text.isascii() or not _special_pattern().search(text)
 
 
+def has_signs(text: str) -> bool:
+    """Return whether words of a text may end in signs, as few do."""
+    return "#" in text or "++" in text
+
+
 def _word_pattern(text: str) -> "re.Pattern[str]":
-    # The plain pattern is several times faster.
-    return _WORD if is_plain(text) else _token_pattern()
+    # The plain patterns are several times faster.
+    if not is_plain(text):
+        return _token_pattern()
+    return _SIGNED_WORD if has_signs(text) else _WORD
 
 
 class _AccentStripper(dict[int, str]):
@@ -168,7 +178,7 @@ class Analyzer:
     def terms(self, text: str) -> list[str]:
         """Return the terms of a text, in scripts without spaces those of each letter and of each two neighbours."""
         terms: list[str] = [self.stem(key) for key in token_keys(text) if key not in STOP_WORDS]
-        if not is_plain(text):
-            # Adjacent tokens without a gap occur only where one is a letter of a script without spaces.
+        if not is_plain(text) or has_signs(text):
+            # Tokens without a gap occur only where one is a letter of a script without spaces, and in `C++20`.
             terms += [left.key + right.key for left, right in pairwise(tokens(text)) if left.end == right.start]
         return terms

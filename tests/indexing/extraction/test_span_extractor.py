@@ -18,6 +18,7 @@ from clew.indexing.extraction.span_extractor import (
     find_spans,
     join_readings,
     load_extractor,
+    use_whole_identifiers,
 )
 from clew.indexing.sentence_vectors import PassageReading, encode_with_sentences, read_states
 from clew.models.encoders.int8_minilm import Int8MiniLM
@@ -166,3 +167,12 @@ def test_damaged_and_foreign_weights_are_refused(tmp_path: Path) -> None:
         LearnedExtractor(folder)
     with pytest.raises(ProviderError, match="cannot be read"):
         LearnedExtractor(tmp_path / "nowhere")
+
+
+def test_no_name_is_a_part_of_an_identifier() -> None:
+    text = "the widget-317 of Nino and AX-4000-12 in mid-1990 Paris-based C++."
+    spans = [
+        (text.index(part), text.index(part) + len(part)) for part in ("widget-", "Nino", "AX", "12", "Paris", "C++")
+    ]
+    found = [text[start:end] for start, end in use_whole_identifiers(text, spans)]
+    assert found == ["widget-317", "Nino", "AX-4000-12", "Paris", "C++"]

@@ -24,14 +24,16 @@ from clew.models.encoders.int8_minilm import Int8MiniLM
 from clew.protocols import StateEncoder
 from clew.store.weights_io import PRETRAINED_FOLDER, read_weights, write_weights
 from clew.text.casing import COMMON_WORDS, is_uninformative
+from clew.text.identifiers import find_undivided
 from clew.text.mentions import find_mentions
-from clew.text.normalization import name_key
+from clew.text.normalization import name_key, tokens
 from clew.text.rows import row_cells
 from clew.text.sentences import sentence_spans
 from clew.types import Extraction, Failure, Mention, Passage
 
 EXTRACTOR_WEIGHTS = PRETRAINED_FOLDER / "extractor"
 LEARNED_VERSION = "learned-2"
+_JOINERS = "-_/\\@:&"  # at the end of a name, of what follows
 _ARRAYS = ("hidden", "hidden_bias", "output", "output_bias")
 
 
@@ -148,7 +150,7 @@ def join_readings(readings: Sequence[tuple[int, list[tuple[int, int]]]]) -> list
 
 
 def _make_extraction(passage: Passage, spans: Sequence[tuple[int, int]]) -> Extraction:
-    names = [(passage.text[start:end], start, end) for start, end in spans]
+    names = [(passage.text[start:end], start, end) for start, end in use_whole_identifiers(passage.text, spans)]
     mentions = [Mention(n, mention_kind(n), start, end) for n, start, end in names if name_key(n) not in COMMON_WORDS]
     triples: list[tuple[str, str, str]] = []
     for start, end in sentence_spans(passage.text):
@@ -158,6 +160,23 @@ def _make_extraction(passage: Passage, spans: Sequence[tuple[int, int]]) -> Extr
             mentions = [*(m for m in mentions if m.end <= start or end <= m.start), *own]
         triples += relate_mentions(passage.text, (start, end), own, passage.title)
     return Extraction(tuple(sorted(mentions, key=lambda m: m.start)), tuple(dict.fromkeys(triples)))
+
+
+def use_whole_identifiers(text: str, spans: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Return spans, in order, of which those that cut an identifier hold all of it, and none ends in a joiner."""
+    words = tokens(text)
+    whole = [(words[first].start, words[last - 1].end) for first, last in find_undivided(text, words)]
+    found: list[tuple[int, int]] = []
+    for start, end in spans:
+        end = start + len(text[start:end].rstrip(_JOINERS) or text[start:end])
+        for first, last in whole:
+            if first < end and start < last:
+                start, end = min(start, first), max(end, last)
+        if found and start < found[-1][1]:
+            found[-1] = found[-1][0], max(end, found[-1][1])
+        else:
+            found.append((start, end))
+    return found
 
 
 def save_extractor(folder: Path, weights: ExtractorWeights) -> None:

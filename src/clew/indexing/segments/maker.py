@@ -137,8 +137,9 @@ def make_segment(rows: pa.Table, dimension: int, salt: int = 0) -> Segment:
     mentions, triples = (rows[name].combine_chunks().flatten() for name in ("mentions", "triples"))
     names = read_names(rows, mentions, triples, salt)
     numbers = Numbering()
-    word_keys = np.array([numbers[fold(word)] for word in reader.words], dtype=np.int32)
-    counted = count_words(titles, words, word_keys, list(numbers))
+    written = reader.words
+    word_keys = np.array([numbers[fold(word)] for word in written], dtype=np.int32)
+    counted = count_words(titles, words, written, word_keys, list(numbers))
     key_words = make_ragged([[numbers[word] for word in key.split(" ")] for key in names.keys.texts])
     tokens = word_keys[words.words]
     passages = np.repeat(np.arange(len(texts)), list_lengths(rows["mentions"]))

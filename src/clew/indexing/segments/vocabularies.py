@@ -20,8 +20,9 @@ from clew.graph.csr import row_pointers, run_starts
 from clew.graph.segments.segment import CollisionError, Ragged, Vocabulary
 from clew.graph.string_array import StringArray
 from clew.text.bm25 import TermCounts
+from clew.text.identifiers import MARKED, identifier_terms
 from clew.text.normalization import is_unspaced_letter, terms_of_words
-from clew.text.token_arrays import TokenArrays
+from clew.text.token_arrays import FOLLOWS_DOT, PRECEDES_PLUS, TokenArrays
 
 
 class Numbering(dict[str, int]):
@@ -152,14 +153,20 @@ class CountedWords(NamedTuple):
     in_texts: WordTerms  # of texts alone
 
 
-def count_words(title_words: TokenArrays, words: TokenArrays, word_keys: IntArray, keys: Sequence[str]) -> CountedWords:
+def count_words(
+    title_words: TokenArrays, words: TokenArrays, written: Sequence[str], word_keys: IntArray, keys: Sequence[str]
+) -> CountedWords:
     """Return the terms of p texts, with those of their titles, and where they stand in the texts.
 
-    `word_keys` (w,) has the position in `keys`, the folded words, of each of the w words as written.
+    `word_keys` (w,) has the position in `keys`, the folded words, of each of the w words as `written`.
     """
     count = len(words.indptr) - 1
     numbers = Numbering()
     term_of_key = np.array([numbers[term] if term else -1 for term in terms_of_words(keys)], dtype=np.int64)
+    is_identifier = np.array(
+        [not (word[1:].islower() and word.isalpha()) and bool(identifier_terms(word)) for word in written], dtype=bool
+    )
+    lengths = np.zeros(count, dtype=np.int64)
     rows: list[LongArray] = []
     terms: list[LongArray] = []
     places: list[LongArray] = []
@@ -170,9 +177,14 @@ def count_words(title_words: TokenArrays, words: TokenArrays, word_keys: IntArra
         joined = np.flatnonzero((part.ends[:-1] == part.starts[1:]) & (row[:-1] == row[1:]))
         pairs, pair = np.unique(word[joined].astype(np.int64) * len(keys) + word[joined + 1], return_inverse=True)
         texts = [keys[left] + keys[right] for left, right in (divmod(p, len(keys)) for p in pairs.tolist())]
-        rows += [row, row[joined]]
+        first, own = _terms_of_identifiers(part, written, is_identifier)
+        rows += [row, row[joined], row[first]]
         terms += [term_of_key[word], np.array([numbers[text] for text in texts], dtype=np.int64)[pair]]
-        places += [np.arange(len(word)), joined] if part is words else [np.full(len(word) + len(joined), -1)]
+        terms.append(np.array([numbers[term] for term in own], dtype=np.int64))
+        place = np.concatenate([np.arange(len(word)), joined, first])
+        places.append(place if part is words else np.full(len(place), -1))
+        lengths += np.bincount(row[term_of_key[word] >= 0], minlength=count)
+        lengths += np.bincount(row[joined], minlength=count)
     row, term, place = np.concatenate(rows), np.concatenate(terms), np.concatenate(places)
     row, term, place = row[term >= 0], term[term >= 0], place[term >= 0]
     used, term = np.unique(term, return_inverse=True)
@@ -184,25 +196,49 @@ def count_words(title_words: TokenArrays, words: TokenArrays, word_keys: IntArra
     term = rank[term]
     in_text = place >= 0
     return CountedWords(
-        _count(hashes, row, term, count), WordTerms(place[in_text], term[in_text].astype(np.int32), bridging)
+        _count(hashes, row, term, lengths), WordTerms(place[in_text], term[in_text].astype(np.int32), bridging)
     )
+
+
+def _terms_of_identifiers(
+    words: TokenArrays, written: Sequence[str], is_identifier: BoolArray
+) -> tuple[LongArray, list[str]]:
+    """Return the terms (m) of identifiers, and the first word (m,) of the identifier of each.
+
+    `is_identifier` (w,) tells which of the words as `written` are identifiers on their own.
+    """
+    joins = words.joiners & (FOLLOWS_DOT - 1)
+    ends = np.flatnonzero(joins == 0)
+    begins = np.append(0, ends[:-1] + 1)[: len(ends)]
+    found = (
+        (ends > begins) | (words.joiners[begins] > 0) | (words.joiners[ends] > 0) | is_identifier[words.words[begins]]
+    )
+    first: list[int] = []
+    terms: list[str] = []
+    for begin, end in zip(begins[found].tolist(), ends[found].tolist(), strict=True):
+        pieces = ["."] if words.joiners[begin] & FOLLOWS_DOT else []
+        for word, joiner in zip(words.words[begin : end + 1].tolist(), joins[begin : end + 1].tolist(), strict=True):
+            pieces += [written[word], chr(joiner)] if joiner else [written[word]]
+        own = identifier_terms("".join([*pieces, "+"] if words.joiners[end] & PRECEDES_PLUS else pieces))
+        first += [begin] * len(own)
+        terms += own
+    return np.array(first, dtype=np.int64), terms
 
 
 def _has_enough_letters(term: str) -> bool:
     """Return whether a term says enough to join sentences: three letters, or two where each is a word's part."""
-    return len(term) > 2 or (len(term) == 2 and is_unspaced_letter(term[0]))
+    return term[0] not in MARKED and (len(term) > 2 or (len(term) == 2 and is_unspaced_letter(term[0])))
 
 
-def _count(hashes: np.ndarray, row: LongArray, term: LongArray, count: int) -> TermCounts:
+def _count(hashes: np.ndarray, row: LongArray, term: LongArray, lengths: LongArray) -> TermCounts:
     occurrences = row * max(len(hashes), 1) + term
     occurrences.sort()
     first = np.flatnonzero(run_starts(occurrences)) if len(occurrences) else occurrences
     row, term = np.divmod(occurrences[first], max(len(hashes), 1))
     counts = np.diff(first, append=len(occurrences))
-    lengths = np.bincount(row, weights=counts, minlength=count)
     return TermCounts(
         hashes,
-        row_pointers(row, count),
+        row_pointers(row, len(lengths)),
         term.astype(np.int32),
         counts.astype(np.int32),
         lengths.astype(np.int32),
