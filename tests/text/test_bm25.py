@@ -269,3 +269,19 @@ def test_the_first_questions_of_a_process_load_no_compiled_function(tmp_path: Pa
         "print(index.top(index.query('ships of Nansen'), 3)[0].tolist(), 'numba' in sys.modules)"
     )
     assert run_python(program) == "[0] False\n"
+
+
+@pytest.mark.parametrize(
+    ("question", "text"),
+    [
+        ("мастерской", "мастерская"),
+        ("المستشعرات", "مستشعر"),
+        ("लॉगरों", "लॉगर"),
+        ("파사우", "파사우에서"),
+        ("พัสเซา", "โรงงานในเมืองพัสเซา"),
+    ],
+)
+def test_words_are_found_in_other_forms_of_their_language(question: str, text: str) -> None:
+    scores = BM25Index.build([text, "Fram", "12"]).scores(question)
+    assert scores[0] > 0
+    assert not scores[1:].any()

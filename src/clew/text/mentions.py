@@ -5,6 +5,7 @@ from collections import deque
 from collections.abc import Sequence
 
 from clew.text.casing import COMMON_WORDS
+from clew.text.normalization import word_spans
 from clew.text.rows import RowCell, find_key, row_cells
 from clew.types import Mention
 
@@ -53,7 +54,17 @@ _CJK_RUN = re.compile(r"[\u4e00-\u9fff々〆ヶ·・]+|[\u30a0-\u30ff·・]{2,}"
 _CJK_FUNCTION = re.compile(
     "[的了是在和与及或于为以由从到把被让向对跟给而但则也都还又就才已曾将会能可要这那其此该他她它们我你个之所者着过并且因因所]"
 )
-_CASELESS_WORD = re.compile(r"[\u0590-\u08ff\u0900-\u0dff\uac00-\ud7af\u1000-\u109f\u10a0-\u10ff\u1200-\u137f]{3,}")
+_CASELESS_RUN = re.compile(r"[\u0590-\u08ff\u0900-\u0dff\u1000-\u109f\u10d0-\u10ff\u1200-\u137f\uac00-\ud7af]+")
+_MIN_CASELESS_NAME = 3  # characters, marks of vowels included; two in Korean
+_PARTICLE = re.compile(r"(?<=[\uac00-\ud7a3]{2})(?:에서|에게|까지|부터|으로|[은는이가을를의에로와과도만])\Z")
+_CASELESS_FUNCTION_WORDS = frozenset(
+    "هذا هذه ذلك التي الذي الذين على إلى كان كانت عند بعد قبل منذ حتى بين كما لكن غير هناك عام نعم "  # noqa: SIM905
+    "است این برای بود شد شده ہیں میں اور تھا تھی تھے اسے کیا ایک یہ "
+    "הוא היא הם של את על עם זה זאת אבל גם כל לא אחר האם היה היתה אותו אותה "
+    "में है हैं और का की के को से ने पर यह वह था थी थे उसे इस उस जो कि भी तक लिए साथ एक नहीं किया गया क्या उसकी "
+    "এই এটি এবং তিনি তার থেকে জন্য একটি ছিল করে এটা কি হয় অது இது அவர் அதை மற்றும் ஒரு என்று "
+    "და არის იყო რომ ეს მას მისი ነው ነበር እና ላይ ውስጥ 그리고 그는 그녀는 있다 있는 이다 하는 한다".split()
+)
 
 MAX_CELL_NAME = 60
 """Characters of a cell that is one name, at most."""
@@ -178,8 +189,26 @@ def _caseless_mentions(text: str, start: int, end: int) -> list[Mention]:
             if 2 <= len(piece) <= 12:
                 mentions.append(Mention(piece, "name", position, position + len(piece)))
             position += len(piece) + 1
-    mentions.extend(Mention(w.group(), "name", w.start(), w.end()) for w in _CASELESS_WORD.finditer(text, start, end))
+    mentions.extend(Mention(text[a:b], "name", a, b) for a, b in _caseless_words(text, start, end))
     return mentions
+
+
+def _caseless_words(text: str, start: int, end: int) -> list[tuple[int, int]]:
+    """Return the spans of words that may be names; two or more that stand together more than once are one name."""
+    spans: list[tuple[int, int]] = []
+    words = word_spans(text[start:end])
+    for run in (run for a, b in words for run in _CASELESS_RUN.finditer(text, start + a, start + b)):
+        if run.group() in _CASELESS_FUNCTION_WORDS:
+            continue
+        word, first = _PARTICLE.sub("", run.group()), run.start()
+        if len(word) < _MIN_CASELESS_NAME - ("가" <= word[0] <= "힣"):
+            continue
+        last, begin = first + len(word), spans[-1][0] if spans else first
+        if spans and text[spans[-1][1] : first] == " " and text.count(text[begin:last]) > 1:
+            spans[-1] = begin, last
+        else:
+            spans.append((first, last))
+    return spans
 
 
 def _free_spans(start: int, end: int, occupied: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:

@@ -1,6 +1,7 @@
 """Normalization of texts and names, which are stored as written, for matching: folding, tokens with spans, keys.
 
-Terms are folded words without English function words, ASCII ones by their English Snowball stem.
+Terms are folded words without English function words, by the Snowball stem of the language that writes most in their
+script: ASCII ones by the English one.
 """
 
 import re
@@ -14,8 +15,12 @@ from typing import NamedTuple
 from Stemmer import Stemmer
 
 ARTICLES = frozenset({"the", "a", "an"})
-# Letters of scripts written without spaces are one token each, so that a name inside a run can be found.
-_UNSPACED = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\u0e00-\u0e7f\u0e80-\u0eff\U00020000-\U0003134f"
+# Letters of scripts written without spaces are one token each, so that a name inside a run can be found; so are those
+# of Korean, where particles are joined to names.
+_UNSPACED = (
+    "\u0e00-\u0e7f\u0e80-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3"
+    "\uf900-\ufaff\U00020000-\U0003134f"
+)
 
 
 class Token(NamedTuple):
@@ -39,6 +44,13 @@ def _token_pattern() -> re.Pattern[str]:
 
 WORD_SIGN = re.compile(r"(?<=[^\W\d_])\+\+(?![+A-Za-z_#])|(?<=(?<![^\W_])[A-Za-z])#(?![\w#+])")
 """The end of a word such as `C++` and `C#`."""
+
+
+@lru_cache(maxsize=1)
+def _marked_word_pattern() -> re.Pattern[str]:
+    return re.compile(rf"(?:[^\W_][{_combining_marks()}]*)+")
+
+
 _WORD = re.compile(r"[^\W_]+")
 _SIGNED_WORD = re.compile(rf"[^\W_]+(?:{WORD_SIGN.pattern})?")
 _NUMBER = re.compile(r"\d+|(?<!\w)(?=[ivxlc])(?:xc|xl|l?x{0,3})(?:ix|iv|v?i{0,3})(?!\w)")
@@ -123,6 +135,11 @@ def token_spans(text: str) -> list[tuple[int, int]]:
     return [match.span() for match in _word_pattern(text).finditer(text)]
 
 
+def word_spans(text: str) -> list[tuple[int, int]]:
+    """Return the spans of the runs of letters, digits and their marks, also in scripts without spaces."""
+    return [match.span() for match in _marked_word_pattern().finditer(text)]
+
+
 @lru_cache(maxsize=1 << 17)
 def name_key(name: str) -> str:
     """Return the key of all spellings of a name: folded words joined by spaces, no leading article; never empty."""
@@ -167,13 +184,29 @@ def terms_of_words(keys: Iterable[str]) -> list[str]:
     return ["" if key in STOP_WORDS else stem(key) for key in keys]
 
 
+_LANGUAGE_OF_LETTERS = (
+    ("\u036f", ""), ("\u03ff", "greek"), ("\u052f", "russian"), ("\u058f", "armenian"),
+    ("\u05ff", ""), ("\u06ff", "arabic"), ("\u08ff", ""), ("\u097f", "hindi"), ("\u0b7f", ""), ("\u0bff", "tamil"),
+)  # fmt: skip
+"""Languages by the last letter of their script, "" for scripts whose words stay; so do those of all later scripts."""
+
+
 class Analyzer:
     """Splits text into terms; each query gets its own, since a stemmer must not be shared between threads."""
 
     def __init__(self) -> None:
-        stem_word = Stemmer("english").stemWord
-        # A corpus has few distinct words; each is stemmed once.
-        self.stem = lru_cache(maxsize=None)(lambda key: stem_word(key) if key.isascii() else key)
+        self._stemmers = {"english": Stemmer("english")}
+        self.stem = lru_cache(maxsize=None)(self._stem)  # a corpus has few distinct words; each is stemmed once
+
+    def _stem(self, key: str) -> str:
+        language = (
+            "english" if key.isascii() else next((name for last, name in _LANGUAGE_OF_LETTERS if key[0] <= last), "")
+        )
+        if not language:
+            return key
+        stemmer = self._stemmers.get(language) or self._stemmers.setdefault(language, Stemmer(language))
+        stem: str = stemmer.stemWord(key)
+        return stem
 
     def terms(self, text: str) -> list[str]:
         """Return the terms of a text, in scripts without spaces those of each letter and of each two neighbours."""

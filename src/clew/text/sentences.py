@@ -35,9 +35,13 @@ _SENTENCE_STARTERS = _word_set(
     "many most some another later meanwhile today also он она они оно это этот эта в на по но как когда после его её их"
 )
 
+_FULL_STOPS = "。！？｡؟۔܀-܂।॥။።፧፨։។៕᠃᠉།༎᱾᱿꧉꯫"
+"""Marks that end a sentence of a script of their own, whatever follows."""
 _BOUNDARY = re.compile(
-    r"(?P<end>[.!?…‽]++)(?P<closed>[\"'”’»)\]*_]*+)"
-    r"|(?P<full>[。！？｡؟۔।॥።።]++[」』”’）》\"')\]]*+)"
+    rf"(?P<full>(?:[{_FULL_STOPS}]|(?<=[\u3040-\u30ff\u3400-\u9fff])[!?]++|(?<=[\u0370-\u03ff])[;\u037e](?=\s))++"
+    r"[」』”’）》\"')\]]*+)"
+    r"|(?P<end>[.!?…‽]++)(?P<closed>[\"'”’»)\]*_]*+)"
+    r"|(?<=[\u0e00-\u0eff])(?P<space>[ \u00a0]++)(?=[\u0e00-\u0eff])"
     r"|(?P<line>(?:\r\n|[\n\r\u2028\u2029\v\f\x85])\s*+)"
 )
 _LINE_BREAK = re.compile(r"\r\n|[\n\r\u2028\u2029\v\f\x85]")
@@ -54,10 +58,12 @@ _CLOSING_QUOTATION, _PAUSES = ("'", '"', "”", "’", "»"), ("...", "..", "…
 _HEADING = re.compile(r"[ \t]*#{1,6}[ \t]")
 _BLANK_LINE = re.compile(r"(?>\r\n|\n|\r)(?:[ \t]*+(?>\r\n|\n|\r))++[ \t]*+")
 _LIST_ITEM = re.compile(r"[ \t]*(?:[-*+•‣◦|>]|\(?[0-9]{1,9}[.)])[ \t]")
-_SENTENCE_END = re.compile(r"[.!?…‽。！？｡؟۔।॥።][\"'”’»)\]*_」』）》]*(?:\[[0-9]{1,4}\])*\Z")
+_SENTENCE_END = re.compile(rf"[.!?…‽{_FULL_STOPS}][\"'”’»)\]*_」』）》]*(?:\[[0-9]{{1,4}}\])*\Z")
 _LOOKBACK = 40
 # A line of at least this many characters was probably wrapped to fit a page, so its sentence continues.
 _MIN_WRAPPED_LINE = 50
+# Thai and Lao have no full stop: a space after at least this many characters ends a sentence.
+_MIN_UNMARKED_SENTENCE = 60
 _UNCASED_RATIO = 2
 _SHORT_TEXT = 2048  # characters: texts up to this length are cached
 _MAX_HEADING = 80  # characters: a longer paragraph is no heading
@@ -205,8 +211,8 @@ def _sentence_ends(text: str) -> list[int]:
             line_start, block = mark.end(), next_block
         elif mark.end() <= block:
             continue  # within a row
-        elif mark["full"] is not None:
-            if mark.group()[-1] not in "」』”’" or text[mark.end() : mark.end() + 1] not in _QUOTATION_CONTINUES:
+        elif mark["end"] is None:
+            if _script_ends_sentence(text, max([line_start, *paragraph.ends[-1:]]), mark):
                 paragraph.ends.append(mark.end())
         elif text[mark.end() : mark.end() + 1].isspace():  # the end of the text is one anyway
             begin = _skip_whitespace(text, mark.end())
@@ -220,6 +226,13 @@ def _sentence_ends(text: str) -> list[int]:
             elif is_near and _ends_lower_case_sentence(text, line_start, mark, word):
                 paragraph.lower_case_ends.append(mark.end())
     return [end for paragraph in paragraphs for end in paragraph.all_ends(text)]
+
+
+def _script_ends_sentence(text: str, begin: int, mark: re.Match[str]) -> bool:
+    """Return whether a sentence that begins at `begin` ends at a mark of its script, or at a space of Thai or Lao."""
+    if mark["full"] is None:
+        return mark.start() - begin >= _MIN_UNMARKED_SENTENCE
+    return mark.group()[-1] not in "」』”’" or text[mark.end() : mark.end() + 1] not in _QUOTATION_CONTINUES
 
 
 @dataclass(slots=True)

@@ -118,12 +118,12 @@ def test_an_ambiguous_name_means_its_own_passage_in_each_sentence() -> None:
     text = "The fram sailed north along the coast. Nobody saw the fram again for years."
     mentions = tuple(Mention("fram", "name", start, start + 4) for start in (4, text.rindex("fram")))
     rows = [
-        PassageRow(title, title, 0, title, text, 0, len(text), mentions=mentions, extractor="rules-2")
+        PassageRow(title, title, 0, title, text, 0, len(text), mentions=mentions, extractor="rules-3")
         for title in ("Fram (ship)", "Fram (film)", "Harbours")
     ]
     # In most places it is written as a name is.
     often = "In that year the Fram was seen, " + "and the Fram again, " * 9
-    rows.append(PassageRow("Ports", "Ports", 0, "Ports", often, 0, len(often), extractor="rules-2"))
+    rows.append(PassageRow("Ports", "Ports", 0, "Ports", often, 0, len(often), extractor="rules-3"))
     table = stored_table(rows, 0)
     merged = plain_form(merge_rows([rows]))
     assert merged == plain_snapshot(table.to_pylist())
