@@ -126,7 +126,7 @@ $(VENV)/installed: $(VENV)/pyvenv.cfg pyproject.toml constraints.txt
 
 $(VENV)/installed-dev: $(VENV)/pyvenv.cfg pyproject.toml lab/pyproject.toml constraints.txt
 	@echo "installing into $(VENV); the first time takes some minutes"
-	@$(PIP) install -c constraints.txt -e '.[docs,encoders,eval,files,graphs,llm,otel,server,train,watch,dev]' -e ./lab
+	@$(PIP) install -c constraints.txt -e '.[docs,encoders,eval,files,graphs,llm,multilingual,otel,server,train,watch,dev]' -e ./lab
 	@touch $@ $(VENV)/installed
 
 # Only the neighbours are installed there: all else is that of $(VENV). pyterrier-rag without what it brings, which is

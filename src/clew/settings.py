@@ -57,7 +57,8 @@ class Settings(BaseModel):
     # Which names have synonyms: "comparable" without figures and without pairs of two titles, or "all", as published.
     synonym_names: Literal["comparable", "all"] = "comparable"
     synonym_relative: bool = False  # whether the threshold is a share of a name's best cosine (GFM-RAG's code)
-    # "auto": frag for facts without passages, gfm where its weights read the index's vectors, else chains.
+    # "auto": frag for facts without passages, gfm where its weights read the vectors, hybrid for the encoder of many
+    # languages, else chains.
     retriever: str = AUTO_RETRIEVER
     # Unknown names in questions: replaced by the most similar known name, or left as they are.
     unknown_names: Literal["similar", "exact"] = "similar"

@@ -27,7 +27,7 @@ WITHOUT_VECTORS = {
 def test_the_names_the_command_line_promises() -> None:
     own = set(RETRIEVERS.entries)
     assert list(RETRIEVERS.entries) == sorted(own)
-    passages = {"bm25", "chains", "dense", "fused", "gear", "gfm", "pagerank", "reranked"}
+    passages = {"bm25", "chains", "dense", "fused", "gear", "gfm", "hybrid", "pagerank", "reranked"}
     assert own == passages | {"frag", "gcn-subgraph"}
     lab = {name for name, entry in RETRIEVERS.usable_entries().items() if "clew_lab" in f"{entry.build}"}
     assert {"gfm-paper", "hipporag2", "linearrag", "maxsim", "rog", "steiner", "title-links"} <= lab

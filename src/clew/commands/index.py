@@ -190,6 +190,7 @@ def _index(work: _Work, items: Sequence[str] | Iterator[Document | Failure]) -> 
         # A new index; for another one, and within a budget, the first search builds what is missing.
         if rows and report.passages == rows and not work.memory:
             opened.retriever(AUTO_RETRIEVER, paths=0)
+            report.notes += filter(None, [opened.encoder_note()])
     report.seconds = seconds_since_start()
     if work.sources and not (_count_documents(report) or report.failures):
         report.notes.append(f"{', '.join(work.sources)}: no file is there to be read, but for hidden ones and indexes")

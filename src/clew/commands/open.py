@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from clew.commands.options import IndexArgument, JsonFlag
-from clew.commands.output import print_heading, print_json, print_line
+from clew.commands.output import print_heading, print_json, print_line, print_warning
 from clew.commands.progress import progress_on_stderr
 from clew.text.display import format_count
 
@@ -29,11 +29,14 @@ def open_(
     with progress_on_stderr() as progress:
         opened = open_index(index, progress)
         overview = opened.overview()
+        note = opened.encoder_note()
         examples = [example.text for example in opened.example_questions(questions)]
     if json_:
-        print_json({**overview.to_dict(), "questions": examples})
+        print_json({**overview.to_dict(), "questions": examples, "notes": [note] if note else []})
         return
     _print_overview(index, overview)
+    if note:
+        print_warning(note)
     if examples:
         print_heading("\nIt could answer")
         for text in examples:

@@ -80,7 +80,7 @@ DeviceOption = Annotated[
     str | None,
     typer.Option(help="Where models run: auto, cpu, cuda or mps; auto is a GPU where torch finds one, else cpu."),
 ]
-_ENCODERS = "all-MiniLM-L6-v2-int8, hashing, none, or a sentence-transformers name"
+_ENCODERS = "all-MiniLM-L6-v2-int8, multilingual, hashing, none, or a sentence-transformers name"
 EncoderOption = Annotated[str | None, typer.Option(help=f"{_ENCODERS}; for a new index.")]
 ExtractorOption = Annotated[str | None, typer.Option(help="rules, auto, learned, llm with --model, or published:FILE.")]
 SentencesOption = Annotated[

@@ -88,6 +88,12 @@ class ReadableIndex(IndexVersion):
         graphs = [graph.name for graph in stored_graphs(self.table.iter_shards(["metadata"]))]
         return describe_contents(self.context.scope, self.table.version, self.table.settings, graphs)
 
+    def encoder_note(self) -> str:
+        """Return what to do where most of the text is not English and the encoder knows no other language, else ""."""
+        from clew.query.overview import describe_foreign_text
+
+        return describe_foreign_text(self.snapshot, str(self.table.settings["encoder"]), self.table.location.name)
+
     def __repr__(self) -> str:
         """Return the name and the version, and the counts where the index is open already."""
         name, version = self.table.location.name, self.table.version

@@ -18,6 +18,7 @@ from clew.indexing.merging.workspace import MERGE_PROCESS_BYTES
 from clew.indexing.pipeline import EXTRACTION_CALLS, BatchLimits, IndexWriter
 from clew.indexing.processes import MIN_ENCODED_PASSAGES, MIN_PASSAGES, ProcessRunner
 from clew.models.encoders.hashing import HashingEncoder, NoEncoder
+from clew.models.encoders.int4_e5 import Int4E5
 from clew.models.encoders.int8_minilm import Int8MiniLM
 from clew.models.encoders.registry import OPENAI_EMBEDDINGS, open_index_encoder
 from clew.models.threads import worker_count
@@ -96,7 +97,7 @@ def _least_bytes(workers: int) -> int:
     return round(_MARGIN * _processes(workers) * PROCESS_BYTES)
 
 
-_PROCESSOR_ENCODERS = (NoEncoder, HashingEncoder, Int8MiniLM)  # small, and of one thread a text
+_PROCESSOR_ENCODERS = (NoEncoder, HashingEncoder, Int8MiniLM, Int4E5)  # small, and of one thread a text
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,16 +7,20 @@ source: nothing.
 """
 
 import json
+import re
 import unicodedata
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from importlib.util import find_spec
 from itertools import islice
 from typing import Any
 
 import numpy as np
 
 from clew.graph.snapshot.snapshot import Snapshot
+from clew.models.encoders.int4_e5 import PACKAGE
+from clew.models.encoders.registry import ENGLISH_ENCODERS
 from clew.query.conditions import OWN_FIELDS
 from clew.query.contents import GraphContents, IndexedDocuments, IndexedEntity
 from clew.query.scope import Scope
@@ -40,10 +44,12 @@ _COMMON_WORDS = {
     "Swedish": "och att det som en på är av för med den till",
 }
 _SCRIPTS = {
-    "ARABIC": "Arabic script", "CJK": "Chinese", "CYRILLIC": "Cyrillic script", "DEVANAGARI": "Devanagari script",
-    "GREEK": "Greek", "HANGUL": "Korean", "HEBREW": "Hebrew", "HIRAGANA": "Japanese", "KATAKANA": "Japanese",
-    "THAI": "Thai",
+    "ARMENIAN": "Armenian", "CJK": "Chinese", "GEORGIAN": "Georgian", "GREEK": "Greek", "HANGUL": "Korean",
+    "HEBREW": "Hebrew", "HIRAGANA": "Japanese", "KATAKANA": "Japanese", "KHMER": "Khmer", "LAO": "Lao",
+    "TAMIL": "Tamil", "THAI": "Thai",
 }  # fmt: skip
+"""Scripts of one language; all others by their own name."""
+_FOREIGN_SHARE = 0.5  # of the passages whose language is known, from which an English encoder is told of
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,13 +135,31 @@ def write_value(value: object) -> str:
 
 def guess_languages(snapshot: Snapshot) -> tuple[str, ...]:
     """Return the languages of the passages, the most frequent first; scripts of several languages by their name."""
-    found: Counter[str] = Counter()
-    read = 0
-    for position in _even_positions(len(snapshot.texts), _MAX_TEXTS):
-        read += 1
-        if language := guess_language(snapshot.texts[position]):
-            found[language] += 1
-    return tuple(name for name, count in found.most_common() if count >= max(1, _LANGUAGE_SHARE * read))
+    found = _count_languages(snapshot)
+    least = max(1, _LANGUAGE_SHARE * found.total())
+    return tuple(name for name, count in found.most_common() if name and count >= least)
+
+
+def describe_foreign_text(snapshot: Snapshot, encoder: str, location: str) -> str:
+    """Return what to do where most text of an index is not English and its encoder knows no other language, else ""."""
+    if encoder not in ENGLISH_ENCODERS:
+        return ""
+    found = _count_languages(snapshot)
+    known = found.total() - found[""]
+    share = (known - found["English"]) / max(known, 1)
+    if share < _FOREIGN_SHARE:
+        return ""
+    names = [name for name, _ in found.most_common(4) if name not in ("", "English")]
+    install = "" if find_spec(PACKAGE) else "pip install 'clew[multilingual]', then "
+    return (
+        f"{100 * share:.0f}% of the text is not English ({', '.join(names)}), and the encoder {encoder} knows English "
+        f"alone: {install}clew reencode --index {location} --encoder multilingual"
+    )
+
+
+def _count_languages(snapshot: Snapshot) -> Counter[str]:
+    """Return how many of the passages that are read are in each language, "" for an unknown one."""
+    return Counter(guess_language(snapshot.texts[row]) for row in _even_positions(len(snapshot.texts), _MAX_TEXTS))
 
 
 def guess_language(text: str) -> str:
@@ -153,8 +177,11 @@ def guess_language(text: str) -> str:
 
 
 def _script(letter: str) -> str:
-    """Return the language or script of a letter, "" for Latin and the others."""
-    return "" if letter < "Ͱ" else _SCRIPTS.get(unicodedata.name(letter, "").split(" ")[0].split("-")[0], "")
+    """Return the language or script of a letter, "" for Latin."""
+    script = "LATIN" if letter < "Ͱ" else re.split("[ -]", unicodedata.name(letter, "LATIN"))[0]
+    if script in ("LATIN", "FULLWIDTH", "MATHEMATICAL", "MODIFIER"):
+        return ""
+    return _SCRIPTS.get(script, f"{script.title()} script")
 
 
 def _even_positions(count: int, most: int) -> list[int]:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from clew.errors import InputError
+from clew.models.encoders.int4_e5 import Int4E5
 from clew.plugins.records import SettingsRecord, WholeNumber, setting
 from clew.plugins.registry import Registry
 from clew.plugins.spec import nearest, split_settings, suggest
@@ -100,6 +101,12 @@ RETRIEVERS = Registry(
             f"{_HERE}.gfm.factory:build_gfm",
             "passages, vectors of the encoder that its weights read",
             explains_passages=True,
+        ),
+        "hybrid": RetrieverEntry(
+            "vectors of passages and sentences, and the words that the index has of the question; any language",
+            f"{_HERE}.hybrid:Hybrid",
+            f"{_HERE}.hybrid:build_hybrid",
+            _VECTORS,
         ),
         "pagerank": RetrieverEntry(
             "a walk from the names in the question, along links that fit the rest of it",
@@ -216,13 +223,15 @@ def default_retriever(context: IndexContext, encoder_fingerprint: str) -> str:
     """Return the name of the retriever that serves an index best.
 
     That is `frag` where the index holds facts and no passage, `gfm` where it has vectors that the weights of
-    `gfm` read, else `chains`.
+    `gfm` read, `hybrid` where its encoder is that of many languages, else `chains`.
     """
     if len(context.scope.snapshot.triples) and not len(context.scope):
         return "frag"
     own = context.own_weights_folder("gfm")
     weights = own if (own / CONFIG_FILE).is_file() else PRETRAINED_FOLDER / "gfm"
-    return "gfm" if read_encoder_fingerprint(weights) == encoder_fingerprint else "chains"
+    if read_encoder_fingerprint(weights) == encoder_fingerprint:
+        return "gfm"
+    return "hybrid" if encoder_fingerprint == Int4E5.fingerprint else "chains"
 
 
 def describe_default(name: str) -> tuple[str, ...]:
@@ -230,6 +239,7 @@ def describe_default(name: str) -> tuple[str, ...]:
     reasons = {
         "frag": "the index holds facts and no passages",
         "chains": "the index has no vectors that the weights of gfm read",
+        "hybrid": "the weights of gfm do not read the vectors of many languages",
     }
     return (f"retriever {name}, since {reasons[name]}",) if name in reasons else ()
 

@@ -15,6 +15,7 @@ from clew.graph.snapshot.relational_edges import passage_graph, relation_texts
 from clew.index import Index
 from clew.inference.query_network import QueryNetwork
 from clew.inference.relational_sums import SortedEdges
+from clew.models.encoders.int4_e5 import Int4E5
 from clew.models.encoders.registry import DEFAULT_ENCODER, open_encoder
 from clew.query.chain_search import NO_SENTENCE_VECTORS, describe_passages
 from clew.query.graph_walk import GraphWalk, GraphWalkConfig
@@ -166,6 +167,7 @@ def test_an_index_of_another_encoder_is_refused(small: Index) -> None:
 def test_the_default_encoder_has_the_default_retriever_gfm(index: Index) -> None:
     assert default_retriever(index.context, open_encoder(DEFAULT_ENCODER).fingerprint) == "gfm"
     assert default_retriever(index.context, open_encoder("hashing").fingerprint) == "chains"
+    assert default_retriever(index.context, Int4E5.fingerprint) == "hybrid"
 
 
 def test_more_passages_than_the_graph_holds_follow_in_the_order_of_the_walk(index: Index) -> None:

@@ -4,13 +4,14 @@ The file is made by tools/quantise_encoder.py. Each text is one run of the model
 its own text only, whatever the batch and the number of threads; several texts run side by side in several threads.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from clew.arrays import FloatArray, LongArray
 from clew.models.hub import check_weights
@@ -38,6 +39,11 @@ _TEXTS_PER_TASK = 16
 class _LoadedModel:
     tokenizer: Any  # tokenizers.Tokenizer has no complete types
     session: Any  # onnxruntime.InferenceSession
+
+    def run(self, outputs: Sequence[str], tokens: Sequence[int]) -> list[FloatArray]:
+        """Return outputs of the model for the ids of the tokens of a text."""
+        found: list[FloatArray] = self.session.run(outputs, {"ids": np.asarray([tokens], dtype=np.int64)})
+        return found
 
 
 @final
@@ -68,7 +74,7 @@ class Int8MiniLM:
         rows = np.empty((len(texts), self.dimension), dtype=np.float32)
         for start in range(0, len(texts), TOKENIZER_BATCH):
             encodings = model.tokenizer.encode_batch(list(texts[start : start + TOKENIZER_BATCH]))
-            _run_all(model.session, [encoding.ids for encoding in encodings], rows[start : start + TOKENIZER_BATCH])
+            run_all(model.run, [encoding.ids for encoding in encodings], rows[start : start + TOKENIZER_BATCH])
         return rows
 
     def encode_spans(
@@ -101,7 +107,7 @@ class Int8MiniLM:
             encodings = model.tokenizer.encode_batch(list(texts[part]))
             tokens = [_SpanTokens.read(*pair) for pair in zip(encodings, spans[part], strict=True)]
             visit = None if on_states is None else _visit_states(on_states, start, encodings)
-            _run_all(model.session, [encoding.ids for encoding in encodings], rows[part], tokens, vectors[part], visit)
+            run_all(model.run, [encoding.ids for encoding in encodings], rows[part], tokens, vectors[part], visit)
             read += [
                 encoding.offsets[-2][1] if encoding.overflowing else len(text)
                 for encoding, text in zip(encodings, texts[part], strict=True)
@@ -124,8 +130,7 @@ class Int8MiniLM:
         model = self._load()
 
         def run(text: str) -> FloatArray:
-            ids = np.asarray([model.tokenizer.encode(text).ids], dtype=np.int64)
-            states = model.session.run(["states"], {"ids": ids})[0][0][1:-1]
+            states = model.run(["states"], model.tokenizer.encode(text).ids)[0][0][1:-1]
             unit: FloatArray = states / np.maximum(np.linalg.norm(states, axis=1, keepdims=True), 1e-9)
             return unit
 
@@ -139,19 +144,27 @@ class Int8MiniLM:
 def _open_model(folder: Path) -> _LoadedModel:
     check_weights(folder / "model.onnx", SHA256)
     check_weights(folder / "tokenizer.json", TOKENIZER_SHA256)
-    import onnxruntime
     from tokenizers import Tokenizer
 
     tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
     tokenizer.no_padding()
     tokenizer.enable_truncation(MAX_TOKENS)
+    return _LoadedModel(tokenizer, open_session(folder / "model.onnx"))
+
+
+def open_session(path: Path, weights: Mapping[str, NDArray[Any]] | None = None) -> Any:
+    """Return a session of ONNX Runtime for a file, with the weights that it names and does not hold."""
+    import onnxruntime
+
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = 1
     options.enable_mem_pattern = False  # it would keep a plan for every length of a text
     # The file is written in the operators that run: rewriting it would cost time and tie the bits to a version.
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
-    session = onnxruntime.InferenceSession(str(folder / "model.onnx"), options, providers=["CPUExecutionProvider"])
-    return _LoadedModel(tokenizer, session)
+    if weights:
+        values = [onnxruntime.OrtValue.ortvalue_from_numpy(value) for value in weights.values()]
+        options.add_external_initializers(list(weights), values)
+    return onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,20 +197,24 @@ def _visit_states(on_states: OnStates, start: int, encodings: Sequence[Any]) -> 
     return visit
 
 
-def _run_all(
-    session: Any,
+RunModel = Callable[[Sequence[str], Sequence[int]], list[FloatArray]]
+"""Returns the outputs of a model by name, `rows` (1, d) and `states` (1, L, d), for the ids of L tokens."""
+
+
+def run_all(
+    run_model: RunModel,
     tokens: Sequence[list[int]],
     rows: FloatArray,
     spans: Sequence[_SpanTokens] = (),
     vectors: Sequence[FloatArray] = (),
     visit: Callable[[int, FloatArray], None] | None = None,
 ) -> None:
-    """Fill rows (n, 384) from the token ids of n texts, and the vectors of their spans where these are given."""
+    """Fill rows (n, d) from the token ids of n texts, and the vectors of their spans where these are given."""
     outputs = ["rows", "states"] if spans else ["rows"]
 
     def run(start: int) -> None:
         for row in range(start, min(start + _TEXTS_PER_TASK, len(tokens))):
-            found = session.run(outputs, {"ids": np.asarray([tokens[row]], dtype=np.int64)})
+            found = run_model(outputs, tokens[row])
             rows[row] = found[0][0]
             if spans:
                 spans[row].pool(found[1][0], vectors[row])

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from clew.errors import InputError
 from clew.models.encoders.given_encoder import GivenEncoder, check_encoder
 from clew.models.encoders.hashing import HashingEncoder, NoEncoder
+from clew.models.encoders.int4_e5 import Int4E5
 from clew.models.encoders.int8_minilm import Int8MiniLM
 from clew.models.encoders.sentence_transformer import EmbeddingConfig, SentenceTransformerEncoder
 from clew.plugins.arguments import FROM_PYTHON, is_own, origin_of
@@ -30,14 +31,20 @@ if TYPE_CHECKING:
 DEFAULT_ENCODER = "all-MiniLM-L6-v2-int8"
 FP32_MINILM = "all-MiniLM-L6-v2"
 """The published form of the default encoder's weights, which sentence-transformers opens."""
+ENGLISH_ENCODERS = (DEFAULT_ENCODER, f"sentence-transformers/{FP32_MINILM}")
+MULTILINGUAL_ENCODER = "multilingual-e5-small-int4"
 OPENAI_EMBEDDINGS, OLLAMA_EMBEDDINGS = "openai-embeddings", "ollama-embeddings"
 
 USE_DEFAULT = f"use --encoder {DEFAULT_ENCODER}, which needs no torch"
 """The way out where an encoder cannot be opened that an option or a setting names."""
 
-_WITHOUT_ARGUMENT = (DEFAULT_ENCODER, FP32_MINILM, "none")
+_WITHOUT_ARGUMENT = (DEFAULT_ENCODER, FP32_MINILM, MULTILINGUAL_ENCODER, "none")
 _SIMILAR_MODEL = 0.85  # of the letters of a name in common, beside all of its digits, which tell models apart
-_ALIASES = {"bundled": DEFAULT_ENCODER, FP32_MINILM: f"sentence-transformers/{FP32_MINILM}"}
+_ALIASES = {
+    "bundled": DEFAULT_ENCODER,
+    "multilingual": MULTILINGUAL_ENCODER,
+    FP32_MINILM: f"sentence-transformers/{FP32_MINILM}",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +83,9 @@ ENCODERS = Registry(
         DEFAULT_ENCODER: EncoderEntry(
             "384 dimensions, 8-bit integers; its weights are bundled", lambda _: Int8MiniLM()
         ),
+        MULTILINGUAL_ENCODER: EncoderEntry(
+            "a hundred languages, 384 dimensions, 4-bit integers; needs the extra multilingual", lambda _: Int4E5()
+        ),
         "hashing": EncoderEntry("hashed words; no weights", _build_hashing),
         "none": EncoderEntry("no vectors", lambda _: NoEncoder()),
         OLLAMA_EMBEDDINGS: EncoderEntry(
@@ -96,7 +106,7 @@ def open_encoder(
     """Return the encoder of a name; nothing is loaded or downloaded before its first use.
 
     Args:
-        name: "all-MiniLM-L6-v2-int8" (or "bundled"), "hashing",
+        name: "all-MiniLM-L6-v2-int8" (or "bundled"), "multilingual-e5-small-int4" (or "multilingual"), "hashing",
             "hashing:512", "none", "openai-embeddings:MODEL" or "ollama-embeddings:MODEL" for a model that a server
             runs, one that an installed package adds, or any name that sentence-transformers opens: "owner/name",
             "owner/name@revision", or a folder.
@@ -143,7 +153,7 @@ def _similar_encoder(name: str) -> str:
         known = [other for other in ENCODERS if other not in without_argument]
         return nearest(kind, without_argument if kind in without_argument else known)
     models = (DEFAULT_ENCODER, FP32_MINILM)
-    if similar := nearest(name, [other for other in (*ENCODERS, "bundled") if other not in models]):
+    if similar := nearest(name, [other for other in (*ENCODERS, "bundled", "multilingual") if other not in models]):
         return similar
     # Other models have names much like these: all-MiniLM-L12-v2, all-MiniLM-L6-v1.
     closest = nearest(name, models)

@@ -1,0 +1,42 @@
+"""`hybrid`: with the index's words they decide, without them vectors alone; a word that no passage has lowers all."""
+
+import numpy as np
+import pytest
+
+from clew.index import Index
+from clew.retrievers.hybrid import Hybrid
+from clew.text.bm25 import BM25Index
+from clew.text.normalization import Analyzer
+from tests.small_index import DOCUMENTS
+
+
+def test_a_score_is_the_best_cosine_and_the_share_of_the_words(small: Index) -> None:
+    question = "Where was the designer of Fram born? zzyzx"
+    found = small.search(question, 3, Hybrid(words=0.5)).passages
+    context, s = small.context, small.snapshot
+    vector = context.encode_questions([question])[0]
+    lexical = BM25Index.build(s.texts[row] for row in range(len(s.texts)))
+    assert "zzyzx" in Analyzer().terms(question)
+    query = context.lexical.query(question)
+    most = query.weights.sum() + (len(set(Analyzer().terms(question))) - len(query.terms)) * np.log(
+        2 * len(lexical) + 2
+    )
+    for scored in found:
+        row = list(s.passage_ids).index(scored.item.id)
+        sentences = np.arange(*s.sentences.offsets[row : row + 2], dtype=np.int32)
+        assert s.sentences.vectors is not None
+        cosines = [
+            *s.sentences.vectors.similarities(sentences, vector[None])[:, 0],
+            s.vectors.rows(np.array([row]))[0] @ vector,
+        ]
+        words = context.lexical.scores_at(query, np.array([row], dtype=np.int32))[0]
+        assert scored.score == pytest.approx(max(cosines) + 0.5 * words / most, abs=1e-5)
+    assert [one.score for one in found] == sorted((one.score for one in found), reverse=True)
+
+
+def test_without_words_it_ranks_by_vectors_alone(small: Index) -> None:
+    assert (
+        len(small.search("zzyzx qwxy", 100, "hybrid").passages)
+        == len(small.snapshot.passage_ids)
+        <= 10 * len(DOCUMENTS)
+    )
