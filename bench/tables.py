@@ -75,7 +75,7 @@ def make_table(chance: random.Random, number: int) -> Table:
 
 
 def make_files(chance: random.Random) -> tuple[list[list[Table]], list[tuple[str, str, str]]]:
-    """Return the tables of files, two of which hold two with the same keys; and questions with keys and values."""
+    """Return the tables of files, two of which hold two with the same keys; and questions, their keys and values."""
     files = [[make_table(chance, number)] for number in range(TABLES - 2)]
     for file in files[3:5]:
         body = [[row[0], make_name(chance), f"{chance.randrange(9000)} hours"] for row in file[0].rows[1:]]
