@@ -107,14 +107,14 @@ class WindowMaker:
         used = 2 + len(question_ids) + sum(len(title) + 1 for title in titles)
         if used + sum(len(sentence.tokens) for sentence in sentences) > self._max_tokens:
             sentences = _select(sentences, question_ids, titles, self._max_tokens - 2 - len(question_ids))
-        parts = [_added([self._begin, *question_ids, self._end])]
+        parts = [_extra_tokens([self._begin, *question_ids, self._end])]
         sources, count = [np.full(len(parts[0]), -1)], 0
         for at, own in groupby(sentences, key=lambda sentence: sentence.text):
-            parts.append(_added(titles[at]))
+            parts.append(_extra_tokens(titles[at]))
             for sentence in own:
                 parts.append(sentence.tokens + count * (sentence.tokens[:, 1:2] >= 0) * _PART)
                 count += 1 + int(sentence.tokens[:, 1].max(initial=-1))
-            parts.append(_added([self._end]))
+            parts.append(_extra_tokens([self._end]))
             sources.append(np.full(sum(map(len, parts)) - sum(map(len, sources)), at))
         ids, sentence_numbers, starts, ends, whole = np.concatenate(parts).T
         source = np.concatenate(sources)
@@ -144,9 +144,9 @@ class WindowMaker:
             is_preferred = any(start < b and a < end for a, b in text.preferred)
             cells = row_cells(content, start, end)
             table, named = cells[0].column if cells else None, _count_named(content, cells, question_key)
-            tokens = self._spell_row(content, cells, ids, offsets) if cells else _cut(ids, offsets, start, end)
+            tokens = self._spell_row(content, cells, ids, offsets) if cells else _cut_tokens(ids, offsets, start, end)
             if headings:
-                tokens = np.concatenate([_added(self._read_title(": ".join(headings))), tokens])
+                tokens = np.concatenate([_extra_tokens(self._read_title(": ".join(headings))), tokens])
                 headings = []
             for begin in range(0, len(tokens), _MAX_SENTENCE_TOKENS):
                 part = tokens[begin : begin + _MAX_SENTENCE_TOKENS]
@@ -161,11 +161,15 @@ class WindowMaker:
             words = f"{cell.column} of {name} is" if cell.column and cell is not key else f"{cell.column}:"
             opening, end = (self._tokenizer.encode(one, add_special_tokens=False).ids for one in (words, "."))
             is_short = cell.end - cell.start <= MAX_CELL_NAME
-            parts += [_added(opening), _cut(ids, offsets, cell.start, cell.end, number, is_short), _added(end)]
+            parts += [
+                _extra_tokens(opening),
+                _cut_tokens(ids, offsets, cell.start, cell.end, number, is_short),
+                _extra_tokens(end),
+            ]
         return np.concatenate(parts)
 
 
-def _cut(
+def _cut_tokens(
     ids: Sequence[int], offsets: LongArray, start: int, end: int, part: int = 0, is_whole: bool = False
 ) -> LongArray:
     """Return the tokens (m, 5) of a stretch of a text, from those of all of it."""
@@ -174,7 +178,7 @@ def _cut(
     return np.column_stack([ids[first:last], np.full(count, part), own, np.full(count, int(is_whole))]).astype(np.int64)
 
 
-def _added(ids: Sequence[int]) -> LongArray:
+def _extra_tokens(ids: Sequence[int]) -> LongArray:
     """Return the tokens (m, 5) of words that are not of a text."""
     return np.array([(token, -1, 0, 0, 0) for token in ids], dtype=np.int64).reshape(-1, 5)
 
