@@ -92,10 +92,12 @@ def make_graph() -> bytes:
         x = graph.block(x, f"l{layer}")
     graph.writer.nodes[-1].output[0] = STATES
     graph.pool(STATES)
-    given, *outputs = (
-        helper.make_tensor_value_info(name, TensorProto.FLOAT, shape)
-        for name, shape in (("words", [1, "length", WIDTH]), ("rows", [1, WIDTH]), (STATES, [1, "length", WIDTH]))
-    )
+    shapes: dict[str, list[int | str]] = {
+        "words": [1, "length", WIDTH],
+        "rows": [1, WIDTH],
+        STATES: [1, "length", WIDTH],
+    }
+    given, *outputs = (helper.make_tensor_value_info(name, TensorProto.FLOAT, shape) for name, shape in shapes.items())
     made = helper.make_graph(graph.writer.nodes, "multilingual-e5-small-int4", [given], outputs, graph.writer.constants)
     versions = [helper.make_opsetid("", 20), helper.make_opsetid(CONTRIB, 1)]
     model = helper.make_model(made, opset_imports=versions, ir_version=9, producer_name="clew")
@@ -103,7 +105,7 @@ def make_graph() -> bytes:
     return data
 
 
-def read_messages(folder: Path) -> dict[str, dict[str, str]]:
+def read_messages(folder: Path) -> dict[str, list[str]]:
     """Return the translations of messages by language, those of English, too: of sentences that most languages have."""
     found: dict[str, dict[str, str]] = {}
     for file in sorted(folder.rglob("*.mo")):

@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from clew.retrievers.frag.settings import Frag
     from clew.retrievers.fused import Fused
     from clew.retrievers.gfm.settings import GFM
+    from clew.retrievers.hybrid import Hybrid
     from clew.retrievers.pagerank import PageRank
     from clew.retrievers.registry import RETRIEVERS, Reranked
     from clew.retrievers.spec import RetrieverEntry
@@ -108,6 +109,7 @@ _NAMES = {
     "clew.retrievers.frag.settings": "Frag",
     "clew.retrievers.fused": "Fused",
     "clew.retrievers.gfm.settings": "GFM",
+    "clew.retrievers.hybrid": "Hybrid",
     "clew.retrievers.pagerank": "PageRank",
     "clew.retrievers.registry": "RETRIEVERS Reranked",
     "clew.retrievers.spec": "RetrieverEntry",
@@ -126,7 +128,7 @@ __all__ = [
     "Citation", "ClewError", "CrossEncoder", "DecisionState", "Dense", "Document", "DuplicateEntities", "Encoder",
     "EncoderEntry", "EntityDecision", "Evidence", "ExampleQuestion", "Extraction", "ExtractionTools", "Extractor",
     "ExtractorEntry", "Failure", "FieldOverview", "Frag", "Fused", "GCNSubgraph", "GRag", "Gear", "GraphReport",
-    "Index", "IndexContext", "IndexFormatError", "IndexLockedError", "IndexOverview", "IndexedDocument",
+    "Hybrid", "Index", "IndexContext", "IndexFormatError", "IndexLockedError", "IndexOverview", "IndexedDocument",
     "IndexedDocuments", "IndexedEntity", "IndexingReport", "InputError", "LLMRerank", "LanguageModel", "Mention",
     "MentionGroup", "MissingPackageError", "ModelEntry", "ModelReplyError", "Neighbour", "PageRank", "Passage",
     "Place", "PlaceStart", "Prompt", "ProviderError", "Question", "ReadSpan", "Reader", "ReaderText", "Reading",

@@ -1,23 +1,26 @@
 """Vectors and words in one score, for encoders of many languages: words count as far as the index has the question's.
 
-A passage scores the cosine of its best sentence with the question, and the BM25 score as a share of the most that the
-question could get, its words that no passage has counted as the rarest. So a question in another language than the
-passages is answered by vectors, one in theirs by both. Source: none; measured by bench/languages.py.
+A passage scores the higher one of its own cosine with the question and that of its best sentence, and its BM25 score as
+a share of the most that the question could get, its words that no passage has counted as the rarest. So a question in
+another language than the passages is answered by vectors, one in theirs by both.
+
+Source: none; measured by bench/languages.py. Differs from the source: nothing.
 """
 
 import math
 import time
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
-from clew.arrays import BoolArray, top_order
+from clew.arrays import BoolArray, FloatArray, top_order
 from clew.plugins.records import Amount, SettingsRecord, setting
 from clew.query.chain_search import sentences_of
 from clew.query.context import IndexContext
+from clew.query.question_vectors import SimilarPassages
 from clew.query.scope import Scope
-from clew.retrievers.dense import Dense, DenseRetriever, build_dense
 from clew.retrievers.evidence import PassageRetriever, make_evidence
 from clew.text.bm25 import BM25Index
 from clew.text.normalization import Analyzer
@@ -39,15 +42,16 @@ class HybridRetriever(PassageRetriever):
     """Ranks passages by vectors and words."""
 
     scope: Scope
-    dense: DenseRetriever
+    similar: SimilarPassages
+    encode: Callable[[Sequence[str]], FloatArray]  # encodes questions to unit rows (n, d)
     lexical: BM25Index  # of the same passages
     words: float
 
     def retrieve_one(self, question: str, k: int, allowed: BoolArray) -> Evidence:
         """Return at most `k` allowed passages (P,), by score."""
         started = time.perf_counter()
-        scope, vector, depth = self.scope, self.dense.question_vector(question), max(k, _CANDIDATES)
-        nearest, notes = self.dense.similar.rank(vector, depth, allowed)
+        scope, vector, depth = self.scope, self.encode([question])[0], max(k, _CANDIDATES)
+        nearest, notes = self.similar.rank(vector, depth, allowed)
         query = self.lexical.query(question)
         by_words, _ = self.lexical.top(query, depth, scope.restriction(allowed))
         found = np.union1d(np.array([position for position, _ in nearest], dtype=np.int32), by_words).astype(np.int32)
@@ -65,4 +69,6 @@ class HybridRetriever(PassageRetriever):
 
 def build_hybrid(context: IndexContext, settings: Hybrid) -> HybridRetriever:
     """Return the retriever over one index; raises InputError where the index has no vectors."""
-    return HybridRetriever(context.scope, build_dense(context, Dense()), context.lexical, settings.words)
+    context.encoder  # noqa: B018 - refuses an index without vectors
+    search = context.similar_passages()
+    return HybridRetriever(context.scope, search, context.encode_questions, context.lexical, settings.words)

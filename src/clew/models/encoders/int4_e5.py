@@ -112,8 +112,8 @@ class _LoadedModel:
     def align(self, row: FloatArray) -> FloatArray:
         """Return a unit row (384,) without what the rows of all texts, and those of its language, have in common."""
         own = row - self.mean
-        own = own - (self.directions @ own) @ self.directions
-        aligned: FloatArray = own / np.sqrt(own @ own)
+        rest = np.asarray(own - (self.directions @ own) @ self.directions, dtype=np.float32)
+        aligned: FloatArray = rest / np.sqrt(rest @ rest)
         return aligned
 
 
@@ -137,21 +137,21 @@ def open_model(*, aligned: bool = True) -> _LoadedModel:
 
 def _read_file(data: NDArray[np.uint8]) -> tuple[list[str], list[float], dict[str, NDArray[np.uint8]]]:
     """Return the tokens, their scores, and the bytes of each tensor by its name."""
-    *_, count, _, _, _, _, length = _HEADER.unpack_from(data)
+    *_, count, _, _, _, _, length = _HEADER.unpack_from(data.data)
     at = _HEADER.size
     ends = np.frombuffer(data, "<u4", count + 1, at).tolist()
     scores = np.frombuffer(data, "<f4", count, at + 4 * (count + 1)).tolist()
     at += 4 * (2 * count + 1)
     text = data[at : at + length].tobytes()
     pieces = [text[first:last].decode() for first, last in pairwise(ends)]
-    at += length + 8 + struct.unpack_from("<I", data, at + length + 4)[0]  # a table of characters is left out
+    at += length + 8 + struct.unpack_from("<I", data.data, at + length + 4)[0]  # a table of characters is left out
     tensors = {}
-    (number,) = struct.unpack_from("<i", data, at)
+    (number,) = struct.unpack_from("<i", data.data, at)
     at += 4
     for _ in range(number):
         begin = at + 2
-        at = begin + struct.unpack_from("<H", data, at)[0]
-        _, _, place, size = _ENTRY.unpack_from(data, at)
+        at = begin + struct.unpack_from("<H", data.data, at)[0]
+        _, _, place, size = _ENTRY.unpack_from(data.data, at)
         tensors[data[begin:at].tobytes().decode()] = data[place : place + size]
         at += _ENTRY.size
     return pieces, scores, tensors
