@@ -4,8 +4,8 @@
 the same ones in all languages. Each language asks two indexes: the desk as it is, whose notes are in English, and the
 desk with the notes of the language in their place. For each retriever: the share of questions whose note is first, and
 that of those whose note is among the first three; English asks the desk as it is. The rest of the desk is there to
-distract. On these questions `hybrid` was chosen for the encoder, with its default weight, and that each sentence is read
-by itself; the encoder's directions were not.
+distract. On these questions `hybrid` was chosen for the encoder, with its default weight, and that each sentence is
+read by itself; the encoder's directions were not.
 """
 
 import argparse

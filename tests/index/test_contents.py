@@ -10,7 +10,9 @@ import pytest
 
 from clew.errors import InputError
 from clew.index import Index
+from clew.models.encoders.registry import DEFAULT_ENCODER
 from clew.query.example_questions import _is_of_names
+from clew.query.overview import describe_foreign_text
 from clew.types import Document, Evidence, Place, PlaceStart, Scored
 from tests.small_index import DOCUMENTS, make_index
 
@@ -141,6 +143,26 @@ def test_an_unknown_name_or_relation_is_one_clear_line(small: Index, asked: dict
         small.triples(**asked)
     with pytest.raises(InputError, match="no entity is called 'Quux'"):
         small.neighbours("Quux")
+
+
+@pytest.mark.parametrize(
+    ("texts", "told"),
+    [
+        (
+            ["Das Tor ist um acht zu.", "大门晚上八点关闭。", "The gate is closed."],
+            "67% of the text is not English (German, Chinese)",
+        ),
+        (["The gate is closed.", "It is in the town.", "Das Tor ist zu."], ""),
+        (["1893", "42"], ""),
+    ],
+)
+def test_text_that_an_english_encoder_does_not_know_is_told(tmp_path: Path, texts: list[str], told: str) -> None:
+    index = make_index(tmp_path / "index", [Document(f"{n}", "", text) for n, text in enumerate(texts)])
+    note = describe_foreign_text(index.snapshot, DEFAULT_ENCODER, "notes")
+    assert note.startswith(told)
+    assert bool(note) == bool(told)
+    assert not told or note.endswith("clew reencode --index notes --encoder multilingual")
+    assert not describe_foreign_text(index.snapshot, "hashing", "notes")
 
 
 def test_the_overview_counts_and_lists_fields(index: Index) -> None:
