@@ -17,7 +17,7 @@ import numpy as np
 from clew.arrays import BoolArray, FloatArray, IntArray
 from clew.graph.ppr.forward_push import NodeAttraction, PushResult, push_pagerank
 from clew.plugins.tracing import trace_calls
-from clew.query.linking import LinkedQuestion, describe_links
+from clew.query.linking import LinkedQuestion, describe_links, remove_names
 from clew.query.scope import Scope
 from clew.text.bm25 import BM25Index, QueryTerms
 from clew.text.row_scores import term_slots
@@ -156,10 +156,7 @@ class GraphWalk:
         return QuestionWalk(linked, matches, named, restart, walk, nodes, scores, notes)
 
     def _named_nodes(self, linked: LinkedQuestion, some: BoolArray | None) -> dict[int, float]:
-        """Return the nodes a question names with weights that sum to 1, higher for rare ones.
-
-        Identifiers that no entity has name the passages (P,) that they stand in, of some if given.
-        """
+        """Return the nodes a question names, or passages by identifiers, with weights that sum to 1."""
         named = self._passages_of_identifiers(linked, some)
         for name in linked.linked_names:
             for entity in name.entities:
@@ -170,10 +167,7 @@ class GraphWalk:
         return {node: weight / total for node, weight in named.items()}
 
     def _passages_of_identifiers(self, linked: LinkedQuestion, some: BoolArray | None) -> dict[int, float]:
-        text, end = "", 0
-        for name in linked.linked_names:
-            text, end = f"{text}{linked.text[end : name.start]}\n", name.end
-        query = self._lexical.query_identifiers(text + linked.text[end:])
+        query = self._lexical.query_identifiers(remove_names(linked.text, linked.linked_names))
         positions, scores = self._lexical.top(query, _IDENTIFIED_PASSAGES, some)
         shares = (scores / scores.sum()).tolist() if len(scores) else []
         return {p: s for p, s in zip(positions.tolist(), shares, strict=True) if s >= _LEAST_IDENTIFIED * shares[0]}

@@ -217,7 +217,7 @@ def join_names(text: str, known_names: Sequence[LinkedName], spans: Iterable[tup
         if not any(name.start < end and start < name.end for name in known_names)
     ]
     names = tuple(sorted([*known_names, *unknown_names], key=lambda name: name.start))
-    return LinkedQuestion(text, names, _remove_names(text, names))
+    return LinkedQuestion(text, names, remove_names(text, names))
 
 
 def describe_similar_name(written: str, text: str, difference: str, *, is_known: bool = False) -> str:
@@ -315,7 +315,8 @@ def _longest_known_name(
     return 0, ()
 
 
-def _remove_names(question: str, names: Sequence[LinkedName]) -> str:
+def remove_names(question: str, names: Sequence[LinkedName]) -> str:
+    """Return a question with each of some names, in order, cut out."""
     pieces: list[str] = []
     end_of_last = 0
     for name in names:

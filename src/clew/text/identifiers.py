@@ -9,52 +9,85 @@ Source: none. Differs from the source: nothing.
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 from itertools import pairwise
+from string import ascii_letters
 
+import numpy as np
+from numpy.typing import NDArray
+
+from clew.arrays import BoolArray, IntArray, LongArray
 from clew.text.normalization import STOP_WORDS, Token, fold, terms_of_words, tokens
 
-HYPHENS = "-\u2010\u2011"
-JOINERS = HYPHENS + "_./\\@:&+"
-LONG_JOINERS = ("://", ":\\", "::", "__")  # each stands for its first character
-LAST_JOINED = "\u052f"  # of Latin, Greek and Cyrillic; words of other letters are not joined
-BEFORE_DOT = " \t\n([{\"'“‘«`"  # where a word may begin with a full stop
+_JOINERS = "-\u2010\u2011_./\\@:&+,"  # a comma between thousands alone
+_LAST_JOINED = 0x52F  # of Latin, Greek and Cyrillic; words of other letters are not joined
+_FOLLOWS_DOT, _PRECEDES_PLUS = 1 << 14, 1 << 15  # bits of joiners
 MARKED = "~="  # the first character of joined terms: of an identifier, of a word with hyphens
-_MAX_PARTS, _MAX_MIXED, _MAX_LETTERS = 64, 6, 200  # of an identifier, of a word with digits; letters of a joined term
-_MIN_HYPHENATED = 4  # letters of a word that is looked for with hyphens
+_MAX_PARTS, _MAX_MIXED = 64, 6  # of an identifier, of a word with digits
 _MIN_DIGITS = 7  # of a number that is written with separators or without
 _PART, _MIXED = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+"), re.compile(r"\d+|\D+")
-_HASH = re.compile(r"(?=[a-f]*\d)(?=\d*[a-f])[0-9a-f]{12,}")
-_SHORT_HASHES = range(7, 13)
+_HASH, _SHORT_HASHES = re.compile(r"(?=[a-f]*\d)(?=\d*[a-f])[0-9a-f]{12,}"), range(7, 13)
 # `20km`, `1990s`; `McDonald`, `DeVito`, `MacArthur`; `DVDs`, `PhD`.
 _UNDIVIDED = re.compile(r"\d+[^\W\d_]{1,3}|(?:[A-Z][a-z]|Mac|Fitz|Van|Von|Del)[A-Z][a-z]+|[A-Z]{2,}s|[^\W\d_]{1,3}")
-_NAME_TERMS = 5  # fewer for `YouTube`, whose parts a question does not mean
 _UNDIVIDED_SIGN, _DATED = re.compile(r"[\d_@\\]"), re.compile(r"(?:[a-z]+|\d+)[-\u2010\u2011](?:1\d|20)?\d\ds?")
-_INITIALS = re.compile(r"[^\W\d_](?:\.[^\W\d_])+")
-_JOINER = re.compile(f"[{re.escape(JOINERS)},]")
-_POSSIBLE = re.compile(rf"[{re.escape(JOINERS)},]\w|[a-z][A-Z]|[A-Z]{{2}}[a-z]|[A-Za-z][\d+]|\d[A-Za-z]")
+_PLAIN = re.compile(r"[^\W\d_](?:\.[^\W\d_])+|[^\W\d_]+(?:[-\u2010\u2011][^\W\d_]+)+")  # initials, or with hyphens
+_JOINER = re.compile(f"[{re.escape(_JOINERS)}]")
+_POSSIBLE = re.compile(rf"[{re.escape(_JOINERS)}]\w|[a-z][A-Z]|[A-Z]{{2}}[a-z]|[A-Za-z][\d+]|\d[A-Za-z]")
 
 
-def find_identifiers(text: str, words: Sequence[Token]) -> Iterator[tuple[int, int, str]]:
-    """Yield the identifiers of a text among its words: the first word, the one after the last, and what is written."""
+def find_joiners(codes: NDArray[np.uint32], starts: LongArray, ends: LongArray) -> NDArray[np.uint16]:
+    """Return the code of the character that joins each word (n,) with the next one, 0 for none, with bits of signs.
+
+    The words are from `starts` (n,) to `ends` (n,) in the codes (c,) of a text that begins and ends with a line break.
+    """
+    joiners = np.zeros(len(starts), dtype=np.uint16)
+    near = np.flatnonzero(_is_one_of(codes[ends], _JOINERS))
+    words = near[near < len(starts) - 1]
+    left, right = ends[words], starts[words + 1]
+    first, before, after = codes[left], codes[left - 1], codes[right]
+    thousands = (before - ord("0") < 10) & (after - ord("0") < 10) & (ends[words + 1] - right == 3)
+    joins = (right - left == 1) & ((first != ord(",")) | thousands)
+    following, last = codes[left + 1], codes[right - 1]
+    # `://`, `:\`, `::` and `__` stand for their first character.
+    long = (right - left <= 3) & _is_one_of(first, ":_") & _is_one_of(following, ":/\\_") & _is_one_of(last, ":/\\_")
+    joins = (joins | long) & (before <= _LAST_JOINED) & (after <= _LAST_JOINED)
+    joiners[words[joins]] = first[joins]
+    dotted = np.flatnonzero(codes[starts - 1] == ord("."))
+    opens = _is_one_of(codes[starts[dotted]], ascii_letters) & _is_one_of(codes[starts[dotted] - 2], " \t\n([{\"'`")
+    joiners[dotted[opens]] |= _FOLLOWS_DOT
+    joiners[near[(codes[ends[near]] == ord("+")) & _is_one_of(codes[ends[near] - 1], ascii_letters)]] |= _PRECEDES_PLUS
+    return joiners
+
+
+def _is_one_of(codes: NDArray[np.uint32], letters: str) -> BoolArray:
+    return np.isin(codes, [ord(letter) for letter in letters])
+
+
+def join_words(joiners: NDArray[np.uint16], words: IntArray, written: Sequence[str]) -> list[tuple[int, int, str]]:
+    """Return identifiers among words (n,), as positions in `written`: first word, the one after the last, the whole."""
+    single = [not (w[1:].islower() and w.isalpha()) and bool(identifier_terms(w)) for w in written]
+    joins = joiners & (_FOLLOWS_DOT - 1)
+    ends = np.flatnonzero(joins == 0)
+    begins = np.append(0, ends[:-1] + 1)[: len(ends)]
+    chosen = (ends > begins) | (joiners[begins] > 0) | (joiners[ends] > 0) | np.array(single, dtype=bool)[words[begins]]
+    found: list[tuple[int, int, str]] = []
+    for begin, end in zip(begins[chosen].tolist(), ends[chosen].tolist(), strict=True):
+        pieces = ["."] if joiners[begin] & _FOLLOWS_DOT else []
+        for word, joiner in zip(words[begin : end + 1].tolist(), joins[begin : end + 1].tolist(), strict=True):
+            pieces += [written[word], chr(joiner)] if joiner else [written[word]]
+        found.append((begin, end + 1, "".join([*pieces, "+"] if joiners[end] & _PRECEDES_PLUS else pieces)))
+    return found
+
+
+def find_identifiers(text: str, words: Sequence[Token]) -> list[tuple[int, int, str]]:
+    """Return the identifiers among the words of a text (see `join_words`)."""
     if text.isascii() and not _POSSIBLE.search(text):
-        return
-    first, written = 0, ""
-    for number, word in enumerate(words):
-        surface = text[word.start : word.end]
-        if not written and word.start and _follows_dot(text, word.start):
-            written = "."
-        written += surface
-        joiner = _joiner(text, word, words[number + 1]) if number + 1 < len(words) else ""
-        if joiner:
-            written += joiner
-            continue
-        if _precedes_plus(text, word.end):
-            written += "+"
-        if identifier_terms(written):
-            yield first, number + 1, written
-        first, written = number + 1, ""
+        return []
+    codes = np.frombuffer(f"\n{text}\n".encode("utf-32-le", "surrogatepass"), dtype=np.uint32)
+    spans = np.array([(word.start + 1, word.end + 1) for word in words], dtype=np.int64).reshape(-1, 2)
+    joiners, written = find_joiners(codes, spans[:, 0], spans[:, 1]), [text[word.start : word.end] for word in words]
+    return join_words(joiners, np.arange(len(words), dtype=np.int32), written)
 
 
 def find_undivided(text: str, words: Sequence[Token]) -> list[tuple[int, int]]:
@@ -64,30 +97,9 @@ def find_undivided(text: str, words: Sequence[Token]) -> list[tuple[int, int]]:
     """
     return [
         (first, last)
-        for first, last, written in find_identifiers(text, words)
-        if last > first + 1 and "/" not in written and _UNDIVIDED_SIGN.search(written) and not _DATED.fullmatch(written)
+        for first, last, whole in find_identifiers(text, words)
+        if last > first + 1 and "/" not in whole and _UNDIVIDED_SIGN.search(whole) and not _DATED.fullmatch(whole)
     ]
-
-
-def _joiner(text: str, word: Token, following: Token) -> str:
-    gap, before, after = text[word.end : following.start], text[word.end - 1], text[following.start]
-    if before > LAST_JOINED or after > LAST_JOINED:
-        return ""
-    if gap == ",":  # of thousands
-        return "," if before.isdecimal() and after.isdecimal() and following.end - following.start == 3 else ""
-    return gap[0] if gap in LONG_JOINERS or (len(gap) == 1 and gap in JOINERS) else ""
-
-
-def _follows_dot(text: str, start: int) -> bool:
-    return text[start - 1] == "." and _is_letter(text[start]) and (start < 2 or text[start - 2] in BEFORE_DOT)
-
-
-def _precedes_plus(text: str, end: int) -> bool:
-    return text[end : end + 1] == "+" and _is_letter(text[end - 1]) and text[end + 1 : end + 2] != "+"
-
-
-def _is_letter(character: str) -> bool:
-    return character.isalpha() and character <= LAST_JOINED
 
 
 @lru_cache(maxsize=1 << 17)
@@ -103,12 +115,12 @@ def identifier_terms(written: str) -> tuple[str, ...]:
     for word in map(fold, words):
         if _HASH.fullmatch(word):
             terms += [MARKED[0] + word[:length] for length in _SHORT_HASHES]
-    is_plain = _is_plain(written, words, parts)
-    if is_plain and len(parts) > 1 and ("." in written or len(parts) == 2):
+    is_plain = len(words) == len(parts) > 1 and _PLAIN.fullmatch(written)
+    if is_plain and ("." in written or len(parts) == 2):
         return (MARKED[1] + "".join(parts),)
     if len(parts) > 2:
         terms += [MARKED[1] + one + other if is_plain else _join((one, other)) for one, other in pairwise(parts)]
-    return (*terms, *[_join(parts)] * 2) if len(parts) > 1 and len(written) <= _MAX_LETTERS else tuple(terms)
+    return (*terms, *[_join(parts)] * 2) if len(parts) > 1 else tuple(terms)
 
 
 def _join(parts: Sequence[str]) -> str:
@@ -117,20 +129,12 @@ def _join(parts: Sequence[str]) -> str:
     return MARKED[0] + (".".join(parts) if joined.isdecimal() and len(joined) < _MIN_DIGITS else joined)
 
 
-def _is_plain(written: str, words: Sequence[str], parts: Sequence[str]) -> bool:
-    """Return whether an identifier is a word with hyphens, or initials."""
-    if len(words) != len(parts) or not all(map(str.isalpha, words)):
-        return False
-    joiners = set(_JOINER.findall(written))
-    return joiners <= set(HYPHENS) or (joiners == {"."} and all(len(word) == 1 for word in words))
-
-
 def _split_word(word: str) -> list[str]:
     if word.isdecimal() or (word[1:].islower() and word.isalpha()) or _UNDIVIDED.fullmatch(word):
         return [word]
     parts = (_PART if word.isascii() else _MIXED).findall(word)
-    is_mixed = len(parts) > _MAX_MIXED and any(map(str.isdecimal, parts))
-    return [word] if is_mixed or _HASH.fullmatch(fold(word)) else parts
+    is_code = _HASH.fullmatch(fold(word)) or (len(parts) > _MAX_MIXED and not word.isalpha())
+    return [word] if is_code else parts
 
 
 def question_terms(text: str) -> list[str]:
@@ -139,18 +143,13 @@ def question_terms(text: str) -> list[str]:
     terms: list[str] = []
     joined: set[int] = set()
     for first, last, written in find_identifiers(text, words):
-        if _INITIALS.fullmatch(written):
-            continue
-        joined.update(range(first, last))
-        own = identifier_terms(written)
-        is_name = last == first + 1 and written.isalpha() and written[0].isupper() and len(own) < _NAME_TERMS
-        terms += [term for term in own if term[0] in MARKED or not is_name]
-        if last > first + 1 and own[-1][0] in MARKED:
-            terms += terms_of_words([own[-1][1:]])
-    for number, word in enumerate(words):
-        if number not in joined and word.key not in STOP_WORDS:
-            terms += [MARKED[0] + word.key, *([MARKED[1] + word.key] if len(word.key) >= _MIN_HYPHENATED else [])]
-    for one, other in pairwise(words):
-        if text[one.end : other.start] == " " and STOP_WORDS.isdisjoint((one.key, other.key)):
-            terms.append(_join((one.key, other.key)))
-    return list(dict.fromkeys(terms))
+        if not (_PLAIN.fullmatch(written) and "." in written):
+            own = identifier_terms(written)
+            is_name = written.isalpha() and written[0].isupper()  # a question does not mean the parts of `YouTube`
+            terms += [term for term in own if term[0] in MARKED or not is_name]
+            terms += terms_of_words(term[1:] for term in own[-1:] if term[0] in MARKED)
+            joined.update(range(first, last))
+    plain = [number not in joined and word.key not in STOP_WORDS for number, word in enumerate(words)]
+    terms += [mark + word.key for word, is_plain in zip(words, plain, strict=True) if is_plain for mark in MARKED]
+    spaced = [(one.key, other.key) for one, other in pairwise(words) if text[one.end : other.start] == " "]
+    return list(dict.fromkeys([*terms, *(_join(pair) for pair in spaced if STOP_WORDS.isdisjoint(pair))]))

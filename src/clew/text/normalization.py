@@ -80,16 +80,11 @@ def is_plain(text: str) -> bool:
     return text.isascii() or not _special_pattern().search(text)
 
 
-def has_signs(text: str) -> bool:
-    """Return whether words of a text may end in signs, as few do."""
-    return "#" in text or "++" in text
-
-
 def _word_pattern(text: str) -> "re.Pattern[str]":
     # The plain patterns are several times faster.
     if not is_plain(text):
         return _token_pattern()
-    return _SIGNED_WORD if has_signs(text) else _WORD
+    return _SIGNED_WORD if "#" in text or "++" in text else _WORD
 
 
 class _AccentStripper(dict[int, str]):
@@ -211,7 +206,7 @@ class Analyzer:
     def terms(self, text: str) -> list[str]:
         """Return the terms of a text, in scripts without spaces those of each letter and of each two neighbours."""
         terms: list[str] = [self.stem(key) for key in token_keys(text) if key not in STOP_WORDS]
-        if not is_plain(text) or has_signs(text):
+        if not is_plain(text) or "++" in text:
             # Tokens without a gap occur only where one is a letter of a script without spaces, and in `C++20`.
             terms += [left.key + right.key for left, right in pairwise(tokens(text)) if left.end == right.start]
         return terms

@@ -14,12 +14,10 @@ from numpy.typing import NDArray
 
 from clew.arrays import BoolArray, IntArray, LongArray
 from clew.text.casing import looks_like_name
-from clew.text.identifiers import BEFORE_DOT, JOINERS, LAST_JOINED, LONG_JOINERS
+from clew.text.identifiers import find_joiners
 from clew.text.normalization import WORD_SIGN, is_unspaced_letter
 
 LOOKS_LIKE_NAME, IS_LOWER, IS_CAPITALISED = 1, 2, 4
-FOLLOWS_DOT, PRECEDES_PLUS = 1 << 14, 1 << 15
-"""Bits of `TokenArrays.joiners` (see `clew.text.identifiers`)."""
 SENTENCE_END = frozenset(".!?:\n\"'“”«»([*#-")  # a capital after one of these (and spaces) may open a sentence
 _CHUNK_CHARACTERS = 1 << 20
 # Classes of characters, as bits.
@@ -35,8 +33,7 @@ class TokenArrays:
     starts: LongArray  # (n,) in characters of its text
     ends: LongArray  # (n,)
     flags: NDArray[np.uint8]  # (n,) LOOKS_LIKE_NAME (see `gazetteer`), IS_LOWER, IS_CAPITALISED and opens no sentence
-    # (n,) code of the character that joins a word with the next one to an identifier, 0 for none; and bits
-    joiners: NDArray[np.uint16]
+    joiners: NDArray[np.uint16]  # (n,) see `clew.text.identifiers.find_joiners`
 
 
 class TokenReader:
@@ -70,7 +67,7 @@ class TokenReader:
         for possible in re.finditer(r"[+#]", joined):  # faster than the whole pattern
             if sign := WORD_SIGN.match(joined, possible.start()):
                 ends[ends.searchsorted(sign.start())] = sign.end()
-        joiners = _find_joiners(codes, starts, ends)
+        joiners = find_joiners(codes, starts, ends)
         words = [joined[start:end] for start, end in zip(starts.tolist(), ends.tolist(), strict=True)]
         numbers = np.fromiter(map(self._numbers.__getitem__, words), dtype=np.int32, count=len(words))
         offsets = 1 + np.concatenate([[0], np.cumsum(lengths + 1)])
@@ -122,48 +119,6 @@ def _find_tokens(classes: NDArray[np.uint8]) -> tuple[LongArray, LongArray]:
     starts = np.flatnonzero((edge[:-1] == 1) | single)
     ends = np.flatnonzero((edge[1:] == -1) | single) + 1
     return starts, ends
-
-
-_IS_JOINER, _IS_DIGIT, _IS_LETTER, _IS_BEFORE_DOT = 1, 2, 4, 8
-_SIGNS: NDArray[np.uint8] = np.zeros(0x2100, dtype=np.uint8)
-for _code in range(ord(LAST_JOINED) + 1):
-    _SIGNS[_code] |= _IS_DIGIT * chr(_code).isdecimal() | _IS_LETTER * chr(_code).isalpha()
-for _bit, _letters in ((_IS_JOINER, JOINERS + ","), (_IS_BEFORE_DOT, BEFORE_DOT)):
-    _SIGNS[[ord(letter) for letter in _letters]] |= _bit
-
-
-def _find_joiners(codes: NDArray[np.uint32], starts: LongArray, ends: LongArray) -> NDArray[np.uint16]:
-    """Return the joiner of each word (n,) of a text that begins and ends with a line break.
-
-    The arrays are those that `clew.text.identifiers.find_identifiers` reads one by one.
-    """
-    joiners = np.zeros(len(starts), dtype=np.uint16)
-    near = np.flatnonzero(_has_sign(codes[ends], _IS_JOINER))  # a few
-    ahead = near[near < len(starts) - 1]
-    left, right = ends[ahead], starts[ahead + 1]
-    gap, first, before, after = right - left, codes[left], codes[left - 1], codes[right]
-    is_thousands = _has_sign(before, _IS_DIGIT) & _has_sign(after, _IS_DIGIT) & (ends[ahead + 1] - right == 3)
-    joins = (gap == 1) & ((first != ord(",")) | is_thousands)
-    for long in LONG_JOINERS:
-        own = gap == len(long)
-        for place, letter in enumerate(long):
-            own &= codes[np.minimum(left + place, len(codes) - 1)] == ord(letter)
-        joins |= own
-    joins &= (before <= ord(LAST_JOINED)) & (after <= ord(LAST_JOINED))
-    joiners[ahead[joins]] = first[joins]
-    opens = np.flatnonzero(codes[starts - 1] == ord("."))
-    start = starts[opens]
-    opens = opens[_has_sign(codes[start], _IS_LETTER) & _has_sign(codes[start - 2], _IS_BEFORE_DOT)]
-    joiners[opens] |= FOLLOWS_DOT
-    end = ends[near]
-    is_plus = (codes[end] == ord("+")) & (codes[np.minimum(end + 1, len(codes) - 1)] != ord("+"))
-    joiners[near[is_plus & _has_sign(codes[end - 1], _IS_LETTER)]] |= PRECEDES_PLUS
-    return joiners
-
-
-def _has_sign(codes: NDArray[np.uint32], bit: int) -> BoolArray:
-    found: BoolArray = (_SIGNS[np.minimum(codes, len(_SIGNS) - 1)] & bit) != 0
-    return found
 
 
 def _start_flags(codes: NDArray[np.uint32], classes: NDArray[np.uint8], starts: LongArray) -> NDArray[np.uint8]:

@@ -169,13 +169,9 @@ def use_whole_identifiers(text: str, spans: Sequence[tuple[int, int]]) -> list[t
     found: list[tuple[int, int]] = []
     for start, end in spans:
         end = start + len(text[start:end].rstrip(_JOINERS) or text[start:end])
-        for first, last in whole:
-            if first < end and start < last:
-                start, end = min(start, first), max(end, last)
-        if found and start < found[-1][1]:
-            found[-1] = found[-1][0], max(end, found[-1][1])
-        else:
-            found.append((start, end))
+        cut = [span for span in whole if span[0] < end and start < span[1]]
+        start, end = min([start, *(first for first, _ in cut)]), max([end, *(last for _, last in cut)])
+        found.append((found.pop()[0] if found and start < found[-1][1] else start, end))
     return found
 
 

@@ -20,9 +20,9 @@ from clew.graph.csr import row_pointers, run_starts
 from clew.graph.segments.segment import CollisionError, Ragged, Vocabulary
 from clew.graph.string_array import StringArray
 from clew.text.bm25 import TermCounts
-from clew.text.identifiers import MARKED, identifier_terms
+from clew.text.identifiers import MARKED, identifier_terms, join_words
 from clew.text.normalization import is_unspaced_letter, terms_of_words
-from clew.text.token_arrays import FOLLOWS_DOT, PRECEDES_PLUS, TokenArrays
+from clew.text.token_arrays import TokenArrays
 
 
 class Numbering(dict[str, int]):
@@ -163,9 +163,6 @@ def count_words(
     count = len(words.indptr) - 1
     numbers = Numbering()
     term_of_key = np.array([numbers[term] if term else -1 for term in terms_of_words(keys)], dtype=np.int64)
-    is_identifier = np.array(
-        [not (word[1:].islower() and word.isalpha()) and bool(identifier_terms(word)) for word in written], dtype=bool
-    )
     lengths = np.zeros(count, dtype=np.int64)
     rows: list[LongArray] = []
     terms: list[LongArray] = []
@@ -177,14 +174,14 @@ def count_words(
         joined = np.flatnonzero((part.ends[:-1] == part.starts[1:]) & (row[:-1] == row[1:]))
         pairs, pair = np.unique(word[joined].astype(np.int64) * len(keys) + word[joined + 1], return_inverse=True)
         texts = [keys[left] + keys[right] for left, right in (divmod(p, len(keys)) for p in pairs.tolist())]
-        first, own = _terms_of_identifiers(part, written, is_identifier)
+        own = [(at, term) for at, _, w in join_words(part.joiners, part.words, written) for term in identifier_terms(w)]
+        first = np.array([at for at, _ in own], dtype=np.int64)
         rows += [row, row[joined], row[first]]
         terms += [term_of_key[word], np.array([numbers[text] for text in texts], dtype=np.int64)[pair]]
-        terms.append(np.array([numbers[term] for term in own], dtype=np.int64))
+        terms.append(np.array([numbers[term] for _, term in own], dtype=np.int64))
         place = np.concatenate([np.arange(len(word)), joined, first])
         places.append(place if part is words else np.full(len(place), -1))
-        lengths += np.bincount(row[term_of_key[word] >= 0], minlength=count)
-        lengths += np.bincount(row[joined], minlength=count)
+        lengths += np.bincount(np.concatenate([row[term_of_key[word] >= 0], row[joined]]), minlength=count)
     row, term, place = np.concatenate(rows), np.concatenate(terms), np.concatenate(places)
     row, term, place = row[term >= 0], term[term >= 0], place[term >= 0]
     used, term = np.unique(term, return_inverse=True)
@@ -198,31 +195,6 @@ def count_words(
     return CountedWords(
         _count(hashes, row, term, lengths), WordTerms(place[in_text], term[in_text].astype(np.int32), bridging)
     )
-
-
-def _terms_of_identifiers(
-    words: TokenArrays, written: Sequence[str], is_identifier: BoolArray
-) -> tuple[LongArray, list[str]]:
-    """Return the terms (m) of identifiers, and the first word (m,) of the identifier of each.
-
-    `is_identifier` (w,) tells which of the words as `written` are identifiers on their own.
-    """
-    joins = words.joiners & (FOLLOWS_DOT - 1)
-    ends = np.flatnonzero(joins == 0)
-    begins = np.append(0, ends[:-1] + 1)[: len(ends)]
-    found = (
-        (ends > begins) | (words.joiners[begins] > 0) | (words.joiners[ends] > 0) | is_identifier[words.words[begins]]
-    )
-    first: list[int] = []
-    terms: list[str] = []
-    for begin, end in zip(begins[found].tolist(), ends[found].tolist(), strict=True):
-        pieces = ["."] if words.joiners[begin] & FOLLOWS_DOT else []
-        for word, joiner in zip(words.words[begin : end + 1].tolist(), joins[begin : end + 1].tolist(), strict=True):
-            pieces += [written[word], chr(joiner)] if joiner else [written[word]]
-        own = identifier_terms("".join([*pieces, "+"] if words.joiners[end] & PRECEDES_PLUS else pieces))
-        first += [begin] * len(own)
-        terms += own
-    return np.array(first, dtype=np.int64), terms
 
 
 def _has_enough_letters(term: str) -> bool:
