@@ -7,6 +7,7 @@ from itertools import pairwise
 from typing import Any
 
 from clew.text.bm25 import count_terms
+from clew.text.identifiers import MARKED, find_identifiers, identifier_terms
 from clew.text.normalization import is_unspaced_letter, key_hash, terms_of_words, tokens
 from clew.text.sentences import passage_sentence_spans
 
@@ -61,13 +62,14 @@ def plain_sentences(
 def text_terms(text: str) -> set[str]:
     """Return the terms of a text, which BM25 counts by their hashes."""
     words = tokens(text)
+    parts = {term for *_, whole in find_identifiers(text, words) for term in identifier_terms(whole)}
     pairs = {left.key + right.key for left, right in pairwise(words) if left.end == right.start}
-    return pairs | {term for term in terms_of_words([word.key for word in words]) if term}
+    return parts | pairs | {term for term in terms_of_words([word.key for word in words]) if term}
 
 
 def has_enough_letters(term: str) -> bool:
     """Return whether a term may join sentences."""
-    return len(term) > 2 or (len(term) == 2 and is_unspaced_letter(term[0]))
+    return term[0] not in MARKED and (len(term) > 2 or (len(term) == 2 and is_unspaced_letter(term[0])))
 
 
 def _holders(rows: Sequence[Sequence[int]], chosen: Sequence[bool]) -> list[list[int]]:

@@ -152,4 +152,4 @@ class ChainQuoter:
             (one.key + other.key, one.start, other.end) for one, other in pairwise(words) if one.end == other.start
         ]
         word = next((sentence[start:end] for term, start, end in spans if term and key_hash(term) == wanted), "")
-        return None if fold(word) in COMMON_WORDS else word
+        return None if not word or fold(word) in COMMON_WORDS else word  # no word: a part of an identifier

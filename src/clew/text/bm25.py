@@ -188,13 +188,13 @@ class BM25Index:
 
     def query(self, question: str) -> QueryTerms:
         """Return the terms of a question, which may be any text."""
-        return self._known_terms((*Analyzer().terms(question), *question_terms(question)))
+        return self._known_terms([*Analyzer().terms(question), *question_terms(question)])
 
     def query_identifiers(self, question: str) -> QueryTerms:
         """Return those terms of a question that stand for identifiers, or for two neighbouring parts of one."""
-        return self._known_terms(term for term in question_terms(question) if term[0] == MARKED[0])
+        return self._known_terms([term for term in question_terms(question) if term[0] == MARKED[0]])
 
-    def _known_terms(self, terms: Iterable[str]) -> QueryTerms:
+    def _known_terms(self, terms: Sequence[str]) -> QueryTerms:
         counts = Counter(map(key_hash, terms))
         hashes = np.sort(np.fromiter(counts, dtype=np.uint64, count=len(counts)))
         if not len(hashes) or not len(self.terms):
@@ -202,10 +202,19 @@ class BM25Index:
         columns = np.minimum(np.searchsorted(self.terms, hashes), len(self.terms) - 1)
         known = self.terms[columns] == hashes
         columns = columns[known]
-        holders = self.offsets[columns + 1] - self.offsets[columns]
+        marked = [term for term in terms if term[0] in MARKED]  # a joined term is as frequent as the word it spells
+        words = map(key_hash, terms_of_words(term[1:] for term in marked))
+        spelt = dict(zip(map(key_hash, marked), words, strict=True))
+        counted = np.array([[term, spelt.get(term, term)] for term in hashes[known].tolist()], dtype=np.uint64)
+        holders = self._count_holders(counted.reshape(-1, 2)).max(axis=1)
         rarity = np.log(1.0 + (len(self) - holders + 0.5) / (holders + 0.5))
         repeats = np.array([counts[hash_] for hash_ in hashes[known].tolist()], dtype=np.float64)
         return QueryTerms.from_weights(columns.astype(np.int32), rarity * repeats)
+
+    def _count_holders(self, hashes: NDArray[np.uint64]) -> LongArray:
+        columns = np.minimum(np.searchsorted(self.terms, hashes), len(self.terms) - 1)
+        counts: LongArray = self.offsets[columns + 1] - self.offsets[columns]
+        return np.where(self.terms[columns] == hashes, counts, 0)
 
     def has_words(self, keys: Sequence[str], allowed: BoolArray | None = None) -> list[bool]:
         """Return for folded words whether a passage has them, or words of their stem; True for function words.

@@ -24,8 +24,7 @@ _JOINERS = "-\u2010\u2011_./\\@:&+,"  # a comma between thousands alone
 _LAST_JOINED = 0x52F  # of Latin, Greek and Cyrillic; words of other letters are not joined
 _FOLLOWS_DOT, _PRECEDES_PLUS = 1 << 14, 1 << 15  # bits of joiners
 MARKED = "~="  # the first character of joined terms: of an identifier, of a word with hyphens
-_MAX_PARTS, _MAX_MIXED = 64, 6  # of an identifier, of a word with digits
-_MIN_DIGITS = 7  # of a number that is written with separators or without
+_MAX_PARTS, _MAX_MIXED, _MIN_DIGITS = 64, 6, 7  # of an identifier; of a word with digits; of a number of joined parts
 _PART, _MIXED = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+"), re.compile(r"\d+|\D+")
 _HASH, _SHORT_HASHES = re.compile(r"(?=[a-f]*\d)(?=\d*[a-f])[0-9a-f]{12,}"), range(7, 13)
 # `20km`, `1990s`; `McDonald`, `DeVito`, `MacArthur`; `DVDs`, `PhD`.
@@ -73,10 +72,10 @@ def join_words(joiners: NDArray[np.uint16], words: IntArray, written: Sequence[s
     chosen = (ends > begins) | (joiners[begins] > 0) | (joiners[ends] > 0) | np.array(single, dtype=bool)[words[begins]]
     found: list[tuple[int, int, str]] = []
     for begin, end in zip(begins[chosen].tolist(), ends[chosen].tolist(), strict=True):
-        pieces = ["."] if joiners[begin] & _FOLLOWS_DOT else []
-        for word, joiner in zip(words[begin : end + 1].tolist(), joins[begin : end + 1].tolist(), strict=True):
-            pieces += [written[word], chr(joiner)] if joiner else [written[word]]
-        found.append((begin, end + 1, "".join([*pieces, "+"] if joiners[end] & _PRECEDES_PLUS else pieces)))
+        spans = zip(words[begin : end + 1].tolist(), joins[begin : end + 1].tolist(), strict=True)
+        whole = "".join(written[word] + chr(joiner) * (joiner > 0) for word, joiner in spans)
+        whole = f".{whole}" if joiners[begin] & _FOLLOWS_DOT else whole
+        found.append((begin, end + 1, f"{whole}+" if joiners[end] & _PRECEDES_PLUS else whole))
     return found
 
 
@@ -91,10 +90,7 @@ def find_identifiers(text: str, words: Sequence[Token]) -> list[tuple[int, int, 
 
 
 def find_undivided(text: str, words: Sequence[Token]) -> list[tuple[int, int]]:
-    """Return the first word of each identifier that no name is a part of, and the one after its last.
-
-    Those have digits, `_`, `@` or a backslash; a year, and words of letters, may be names in `mid-1990s`, `Paris/Rome`.
-    """
+    """Return the first word, and the one after the last, of identifiers whose parts are no names; not `mid-1990s`."""
     return [
         (first, last)
         for first, last, whole in find_identifiers(text, words)
@@ -112,9 +108,7 @@ def identifier_terms(written: str) -> tuple[str, ...]:
     own = set(terms_of_words(map(fold, words)))
     inner = terms_of_words(part for part in parts if len(part) > 1)
     terms = [term for term in inner if term and term not in own]
-    for word in map(fold, words):
-        if _HASH.fullmatch(word):
-            terms += [MARKED[0] + word[:length] for length in _SHORT_HASHES]
+    terms += [MARKED[0] + w[:length] for w in map(fold, words) if _HASH.fullmatch(w) for length in _SHORT_HASHES]
     is_plain = len(words) == len(parts) > 1 and _PLAIN.fullmatch(written)
     if is_plain and ("." in written or len(parts) == 2):
         return (MARKED[1] + "".join(parts),)

@@ -33,7 +33,6 @@ from clew.types import Extraction, Failure, Mention, Passage
 
 EXTRACTOR_WEIGHTS = PRETRAINED_FOLDER / "extractor"
 LEARNED_VERSION = "learned-2"
-_JOINERS = "-_/\\@:&"  # at the end of a name, of what follows
 _ARRAYS = ("hidden", "hidden_bias", "output", "output_bias")
 
 
@@ -163,12 +162,11 @@ def _make_extraction(passage: Passage, spans: Sequence[tuple[int, int]]) -> Extr
 
 
 def use_whole_identifiers(text: str, spans: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Return spans, in order, of which those that cut an identifier hold all of it, and none ends in a joiner."""
+    """Return spans, in order, of which those that cut an identifier hold all of it."""
     words = tokens(text)
     whole = [(words[first].start, words[last - 1].end) for first, last in find_undivided(text, words)]
     found: list[tuple[int, int]] = []
     for start, end in spans:
-        end = start + len(text[start:end].rstrip(_JOINERS) or text[start:end])
         cut = [span for span in whole if span[0] < end and start < span[1]]
         start, end = min([start, *(first for first, _ in cut)]), max([end, *(last for _, last in cut)])
         found.append((found.pop()[0] if found and start < found[-1][1] else start, end))
