@@ -15,15 +15,14 @@ import clew
 from clew.index import Index
 from clew.settings import Settings
 from clew.types import Document
-from workbench import describe_machine, print_table
+from workbench import print_table
 
 WORDS = """anchor basin cargo derrick engine funnel gasket hatch inlet jetty ladder mast nozzle outlet piston quay
-rudder sensor tiller urchin valve winch yawl zinc beacon cutter dredge ferry galley"""
+rudder sensor tiller urchin valve winch yawl zinc beacon cutter dredge ferry galley""".split()  # noqa: SIM905
 TEXTS = (
     "The crew wrote {} on the board before the night watch.",
     "Please look up {} in the register of the harbour office.",
     "Nobody had noticed {} until the yearly review in spring.",
-    "The second chapter of the handbook explains {} in detail.",
 )
 PROSE = "The {} and the {} of the old {} were painted again in summer, and the user of the file was told in time."
 # Of each kind forms in turn: the identifier, another spelling, a part, neighbours. Words a b c, in capitals A B C;
@@ -71,12 +70,12 @@ KINDS = {
         "{X}++|{x}++|{X}++ board|{X}|{X}*|{X}-|{X}#",
         "{A}+|{a}+|{A}+ board|{A}|{A}-",
     ),
-}  # fmt: skip
+}
 COUNT = 15
 
 
 class Identifier(NamedTuple):
-    """An identifier, another spelling of it, a part of it, and its neighbours."""
+    """An identifier, and what is asked for it."""
 
     text: str
     other: str
@@ -90,21 +89,19 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--misses", action="store_true", help="print each question that is missed")
     arguments = parser.parse_args()
-    print(describe_machine())
     source = random.Random(arguments.seed)
     made = {kind: make_identifiers(forms, source) for kind, forms in KINDS.items()}
     texts = list(dict.fromkeys(t for found in made.values() for i in found for t in (i.text, *i.neighbours)))
     documents = [Document(text, "", source.choice(TEXTS).format(text)) for text in texts]
-    documents += [Document(f"prose {n}", "", PROSE.format(*source.sample(WORDS.split(), 3))) for n in range(60)]
+    documents += [Document(f"prose {n}", "", PROSE.format(*source.sample(WORDS, 3))) for n in range(60)]
     with tempfile.TemporaryDirectory() as folder:
         index = clew.create(Path(folder) / "index", Settings())
         index.add(documents)
         rows = {kind: measure(index, found, print_misses=arguments.misses) for kind, found in made.items()}
     rows["all"] = [sum(shares) / len(rows) for shares in zip(*rows.values(), strict=True)]
     print(f"\n{len(documents)} texts, {len(KINDS) * COUNT} identifiers; in %")
-    cells = [[kind, *(f"{100 * share:.1f}" for share in shares)] for kind, shares in rows.items()]
     titles = [f"{retriever}: {what}" for retriever in ("auto", "bm25") for what in ("whole", "other spelling", "part")]
-    print_table(("kind", *titles), cells)
+    print_table(("kind", *titles), [[kind, *(f"{100 * s:.1f}" for s in shares)] for kind, shares in rows.items()])
 
 
 def measure(index: Index, identifiers: list[Identifier], *, print_misses: bool) -> list[float]:
@@ -114,9 +111,8 @@ def measure(index: Index, identifiers: list[Identifier], *, print_misses: bool) 
         for name, depth in (("text", 1), ("other", 1), ("part", 3)):
             missed = 0
             for identifier in identifiers:
-                question = getattr(identifier, name)
-                evidence = index.search(question, 3, retriever=retriever)
-                first = [scored.item.document_id for scored in evidence.passages][:depth]
+                passages = index.search(question := getattr(identifier, name), 3, retriever=retriever).passages
+                first = [scored.item.document_id for scored in passages][:depth]
                 missed += identifier.text not in first
                 if print_misses and identifier.text not in first:
                     print(f"{retriever}: {question!r} finds {first}, not {identifier.text!r}", flush=True)
@@ -129,13 +125,12 @@ def make_identifiers(forms: tuple[str, ...], source: random.Random) -> list[Iden
     made: dict[str, Identifier] = {}
     while len(made) < COUNT:
         fields = {name: str(source.randrange(10**n, 10 ** (n + 1))) for n, name in enumerate("ydefg")}
-        fields["o"] = str(source.randrange(10, 100))
-        fields["p"] = fields["o"][0] + str((int(fields["o"][1]) + source.randrange(1, 10)) % 10)
-        fields |= zip("abc", source.sample(WORDS.split(), 3), strict=True)
+        tens, ones = source.randrange(1, 10), source.randrange(10)
+        fields |= {"o": f"{tens}{ones}", "p": f"{tens}{(ones + source.randrange(1, 10)) % 10}"}
+        fields |= zip("abc", source.sample(WORDS, 3), strict=True)
         fields |= zip(("x", "y_"), source.sample(string.ascii_lowercase, 2), strict=True)
-        fields |= {name: f"{source.randrange(16**9, 16**10):010x}"[:8] for name in "hij"}
-        fields |= {name.strip("_").upper(): fields[name].title() for name in ("a", "b", "c", "x", "y_")}
-        fields |= {name.upper(): fields[name].upper() for name in "hij"}
+        fields |= {name: f"{source.randrange(16**7, 16**8):08x}" for name in "hij"}
+        fields |= {name.strip("_").upper(): fields[name].title() for name in ("a", "b", "c", "x", "y_", *"hij")}
         text, other, part, *neighbours = forms[len(made) % len(forms)].format(**fields).split("|")
         made.setdefault(text, Identifier(text, other, part, neighbours))
     return list(made.values())
