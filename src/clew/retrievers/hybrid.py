@@ -1,27 +1,29 @@
-"""Vectors and words in one score, for encoders of many languages: words count as far as the index has the question's.
+"""Vectors and words in one score, for long documents, and for encoders of many languages.
 
 A passage scores the higher one of its own cosine with the question and that of its best sentence, and its BM25 score as
 a share of the most that the question could get, its words that no passage has counted as the rarest. So a question in
-another language than the passages is answered by vectors, one in theirs by both.
+another language than the passages is answered by vectors, one in theirs by both. Chains and walks to the passages are
+those that `chains` finds.
 
-Source: none; measured by bench/languages.py. Differs from the source: nothing.
+Source: none; measured by bench/languages.py and bench/long_files.py. Differs from the source: nothing.
 """
 
 import math
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
 
 from clew.arrays import BoolArray, FloatArray, top_order
 from clew.plugins.records import Amount, SettingsRecord, setting
-from clew.query.chain_search import sentences_of
+from clew.query.chain_search import ChainSearch, sentences_of
 from clew.query.context import IndexContext
 from clew.query.question_vectors import SimilarPassages
 from clew.query.scope import Scope
-from clew.retrievers.evidence import PassageRetriever, make_evidence
+from clew.retrievers.evidence import ChainQuoter, PassageRetriever, make_evidence
+from clew.retrievers.supporting_passages import explain_walk
 from clew.text.bm25 import BM25Index
 from clew.text.normalization import Analyzer
 from clew.types import Evidence
@@ -34,7 +36,7 @@ class Hybrid(SettingsRecord):
 
     label: ClassVar[str] = "hybrid"
 
-    words: Amount = setting(1.0, "weight of the question's words beside a cosine")
+    words: Amount = setting(0.5, "weight of the question's words beside a cosine")
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,9 +48,11 @@ class HybridRetriever(PassageRetriever):
     encode: Callable[[Sequence[str]], FloatArray]  # encodes questions to unit rows (n, d)
     lexical: BM25Index  # of the same passages
     words: float
+    chain_search: ChainSearch
+    quoter: ChainQuoter | None  # None where neither chains nor walks are shown
 
     def retrieve_one(self, question: str, k: int, allowed: BoolArray) -> Evidence:
-        """Return at most `k` allowed passages (P,), by score."""
+        """Return at most `k` allowed passages (P,) by score, with the walks and chains that `chains` finds to them."""
         started = time.perf_counter()
         scope, vector, depth = self.scope, self.encode([question])[0], max(k, _CANDIDATES)
         nearest, notes = self.similar.rank(vector, depth, allowed)
@@ -64,11 +68,19 @@ class HybridRetriever(PassageRetriever):
         most = query.weights.sum() + unknown * math.log(2 * len(self.lexical) + 2)
         scores += self.words * self.lexical.scores_at(query, found) / max(most, 1e-9)
         ranked = [(int(found[row]), float(scores[row])) for row in top_order(scores, k)]
-        return make_evidence(scope.scored_passages(ranked), (), notes, started)
+        if self.quoter is None:
+            return make_evidence(scope.scored_passages(ranked), (), notes, started)
+        walked = self.chain_search.search(question, allowed)
+        passages = np.array([passage for passage, _ in ranked], dtype=np.int32)
+        paths = explain_walk(scope.snapshot, walked.walk, self.chain_search.damping, passages.tolist(), allowed)
+        chains = self.quoter.quote(walked.chains, passages, allowed)
+        return replace(make_evidence(scope.scored_passages(ranked), paths, notes, started), chains=chains)
 
 
 def build_hybrid(context: IndexContext, settings: Hybrid) -> HybridRetriever:
     """Return the retriever over one index; raises InputError where the index has no vectors."""
     context.encoder  # noqa: B018 - refuses an index without vectors
-    search = context.similar_passages()
-    return HybridRetriever(context.scope, search, context.encode_questions, context.lexical, settings.words)
+    similar, chain_search, snapshot = context.similar_passages(), context.chain_search(), context.scope.snapshot
+    quoter = ChainQuoter(snapshot, context.lexical, snapshot.sentences) if context.paths_per_passage else None
+    encode = context.encode_questions
+    return HybridRetriever(context.scope, similar, encode, context.lexical, settings.words, chain_search, quoter)

@@ -107,6 +107,7 @@ RETRIEVERS = Registry(
             f"{_HERE}.hybrid:Hybrid",
             f"{_HERE}.hybrid:build_hybrid",
             _VECTORS,
+            explains_passages=True,
         ),
         "pagerank": RetrieverEntry(
             "a walk from the names in the question, along links that fit the rest of it",
@@ -222,15 +223,17 @@ def names_that_find_paths() -> list[str]:
 def default_retriever(context: IndexContext, encoder_fingerprint: str) -> str:
     """Return the name of the retriever that serves an index best.
 
-    That is `frag` where the index holds facts and no passage, `gfm` where it has vectors that the weights of
-    `gfm` read, `hybrid` where its encoder is that of many languages, else `chains`.
+    That is `frag` where the index holds facts and no passage, `gfm` where it has vectors that the weights of `gfm`
+    read, but `hybrid` where its documents are long and the weights are not its own; `hybrid` where its encoder is that
+    of many languages, else `chains`.
     """
     if len(context.scope.snapshot.triples) and not len(context.scope):
         return "frag"
     own = context.own_weights_folder("gfm")
-    weights = own if (own / CONFIG_FILE).is_file() else PRETRAINED_FOLDER / "gfm"
-    if read_encoder_fingerprint(weights) == encoder_fingerprint:
-        return "gfm"
+    is_adapted = (own / CONFIG_FILE).is_file()
+    if read_encoder_fingerprint(own if is_adapted else PRETRAINED_FOLDER / "gfm") == encoder_fingerprint:
+        are_long = context.scope.snapshot.columns.are_of_long_documents
+        return "hybrid" if are_long and not is_adapted else "gfm"
     return "hybrid" if encoder_fingerprint == Int4E5.fingerprint else "chains"
 
 
@@ -239,7 +242,7 @@ def describe_default(name: str) -> tuple[str, ...]:
     reasons = {
         "frag": "the index holds facts and no passages",
         "chains": "the index has no vectors that the weights of gfm read",
-        "hybrid": "the weights of gfm do not read the vectors of many languages",
+        "hybrid": "the documents are long, or the vectors are of many languages",
     }
     return (f"retriever {name}, since {reasons[name]}",) if name in reasons else ()
 

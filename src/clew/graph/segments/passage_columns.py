@@ -50,6 +50,9 @@ class StoredNames:
         return self.key_hashes[keys] if len(keys) else np.zeros(0, dtype=np.uint64)
 
 
+_BLANK = 16  # characters before the first word of a document, at most
+
+
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class StoredPassages:
@@ -189,6 +192,14 @@ class PassageColumns:
         self.vectors = PassageVectors([part.vectors for part in parts], places)
         self.sentences = [part.sentences for part in parts]
         self._names = [part.names for part in parts]
+        self._starts = [part.starts for part in parts]
+
+    @cached_property
+    def are_of_long_documents(self) -> bool:
+        """Whether half of the passages or more go on with a document that another passage begins."""
+        segments, rows = self.places >> ROW_BITS, self.places & ROW_MASK
+        later = sum(int((self._starts[n][rows[segments == n]] > _BLANK).sum()) for n in range(len(self._starts)))
+        return 0 < len(self.places) <= 2 * later
 
     def names_at(self, position: int) -> tuple[StoredNames | None, int]:
         """Return the names of the segment of a passage, and the passage's row in it."""
