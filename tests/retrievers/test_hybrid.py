@@ -1,12 +1,15 @@
 """`hybrid`: with the index's words they decide, without them vectors alone; a word that no passage has lowers all."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
-from clew.index import Index
+from clew.index import Index, create
 from clew.retrievers.hybrid import Hybrid
 from clew.text.bm25 import BM25Index
 from clew.text.normalization import Analyzer
+from clew.types import Document
 from tests.small_index import DOCUMENTS
 
 
@@ -40,3 +43,18 @@ def test_without_words_it_ranks_by_vectors_alone(small: Index) -> None:
         == len(small.snapshot.passage_ids)
         <= 10 * len(DOCUMENTS)
     )
+
+
+def test_it_is_the_default_where_documents_are_long(tmp_path: Path) -> None:
+    said = "The Heron sailed for Lund in spring. Rui Tavares of Porto built the Heron at his yard by the river. "
+    index = create(tmp_path / "i")
+    index.add([Document("short", "Heron", said), Document("gull", "Gull", "The Gull was built in Oslo by Ada Holm.")])
+    assert index.resolve_retriever() == "gfm"
+    index.add([Document("long", "A long tale", said * 120)])
+    assert index.resolve_retriever() == "hybrid"
+    evidence = index.search("Who built the Heron that sailed for Lund?", 3)
+    assert evidence.notes == ("retriever hybrid, since the documents are long, or the vectors are of many languages",)
+    ids = {scored.item.id for scored in evidence.passages}
+    assert evidence.chains
+    assert {quote.passage_id for chain in evidence.chains for quote in chain.item.sentences} & ids
+    assert not index.retriever("hybrid", 0).retrieve(["Who built the Heron?"], 3)[0].chains
