@@ -88,7 +88,9 @@ def main() -> None:
 def lay_out_desk(target: Path) -> Path:
     """Return the folder with the documents as a user would have them, made anew."""
     shutil.rmtree(target, ignore_errors=True)
-    shutil.copytree(DESK, target, ignore=shutil.ignore_patterns("README.md", "questions.jsonl", "printed"))
+    shutil.copytree(
+        DESK, target, ignore=shutil.ignore_patterns("README.md", "questions.jsonl", "answers.jsonl", "printed")
+    )
     for text in sorted((DESK / "printed").glob("*.txt")):
         pages = lay_out(text.read_text(encoding="utf-8"))
         (target / "printed").mkdir(exist_ok=True)

@@ -58,7 +58,7 @@ BENCHMARKS = {
         Benchmark("musique-dev-untitled", "musique-dev-untitled.jsonl", "musique-dev/dev.jsonl"),
         Benchmark("hotpotqa-lower", "hotpotqa-lower.jsonl", "hotpotqa/dev.jsonl"),
         Benchmark("musique-dev-lower", "musique-dev-lower.jsonl", "musique-dev/dev.jsonl"),
-        Benchmark("wild", "wild/corpus.jsonl.gz", "wild/questions.jsonl"),
+        Benchmark("wild", "wild/corpus.jsonl.gz", "wild/questions.jsonl", "auto"),
         Benchmark("musique", "musique/corpus.jsonl", "musique/train.jsonl"),
         Benchmark(
             "musique-published", "musique/corpus.jsonl", "musique/train.jsonl", f"published:{DATA}/musique/openie.jsonl"
@@ -133,7 +133,7 @@ def fp32_folder() -> Path:
 
 def build_index(benchmark: Benchmark, encoder: str = DEFAULT_ENCODER) -> Path:
     """Return the index of a benchmark, made or updated if necessary."""
-    kind = "" if benchmark.extractor.partition(":")[0] in ("rules", "published") else f"-{benchmark.extractor}"
+    kind = "" if benchmark.extractor.partition(":")[0] in ("rules", "published", "auto") else f"-{benchmark.extractor}"
     folder = WORK / f"{benchmark.name}-{encoder}{kind}"
     arguments = [str(build_corpus(benchmark)), "--index", str(folder)]
     run_clew("index", *arguments, "--extractor", benchmark.extractor, "--encoder", encoder)

@@ -11,6 +11,7 @@ from clew.graph.segments.segment import Segment, Vocabulary
 from clew.text.bm25 import count_terms
 from clew.text.casing import looks_like_name
 from clew.text.normalization import key_hash, name_key, strip_parentheses, token_keys, token_spans
+from clew.text.page_text import blank_unread
 from clew.text.sentences import passage_sentence_spans
 from tests.oracles.sentences import has_enough_letters, text_terms
 
@@ -20,11 +21,11 @@ _SENTENCE_END = frozenset(".!?:\n\"'“”«»([*#-")
 
 def passage_content(row: Mapping[str, Any], salt: int) -> dict[str, Any]:
     """Return the content of a passage in a segment, in words."""
-    title, text = row["title"], row["text"]
+    title, text = row["title"], blank_unread(row["text"])
     spans = token_spans(text)
     mentions = row["mentions"] or []
     names = [title, strip_parentheses(title), *row["aliases"]] if name_key(title) else []
-    headings = _HEADING.findall(text) if name_key(title) else []
+    headings = _HEADING.findall(row["text"]) if name_key(title) else []
     counts = count_terms([f"{title}\n{text}"])
     return {
         **{name: row[name] for name in ("id", "document_id", "title", "text", "metadata", "document_hash")},
@@ -143,7 +144,7 @@ def check_vocabularies(segment: Segment, contents: list[dict[str, Any]], salt: i
     ]
     assert list(segment.passages.extractor_names) == sorted({c["extractor"] for c in contents})
     assert set(segment.terms.hashes.tolist()) == {term for c in contents for term in c["terms"]}
-    found = {term for c in contents for term in text_terms(f"{c['title']}\n{c['text']}")}
+    found = {term for c in contents for term in text_terms(f"{c['title']}\n{blank_unread(c['text'])}")}
     bridging = dict(zip(segment.terms.hashes.tolist(), segment.sentences.bridging.tolist(), strict=True))
     assert bridging == {key_hash(term): has_enough_letters(term) for term in found}
 

@@ -9,6 +9,7 @@ from typing import Any
 from clew.text.bm25 import count_terms
 from clew.text.identifiers import MARKED, find_identifiers, identifier_terms
 from clew.text.normalization import is_unspaced_letter, key_hash, terms_of_words, tokens
+from clew.text.page_text import blank_unread
 from clew.text.sentences import passage_sentence_spans
 
 SENTENCE_ROWS = ("entities", "terms", "entity_sentences", "term_sentences")
@@ -36,6 +37,7 @@ def plain_sentences(
     `places` has for each passage the first character and the entity of its mentions, `titles` the entity of its title,
     -1 for none, `entity_passages` the number of passages that mention each entity.
     """
+    rows = [{**row, "text": blank_unread(row["text"])} for row in rows]
     offsets, entities, hashes = [0], [], []
     for row, mentions, title in zip(rows, places, titles, strict=True):
         spans = passage_sentence_spans(row["text"])

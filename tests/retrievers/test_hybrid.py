@@ -15,7 +15,7 @@ from tests.small_index import DOCUMENTS
 
 def test_a_score_is_the_best_cosine_and_the_share_of_the_words(small: Index) -> None:
     question = "Where was the designer of Fram born? zzyzx"
-    found = small.search(question, 3, Hybrid(words=0.5)).passages
+    found = small.search(question, 3, Hybrid(words=0.5, chains=0)).passages
     context, s = small.context, small.snapshot
     vector = context.encode_questions([question])[0]
     lexical = BM25Index.build(s.texts[row] for row in range(len(s.texts)))

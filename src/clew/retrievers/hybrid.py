@@ -2,8 +2,8 @@
 
 A passage scores the higher one of its own cosine with the question and that of its best sentence, and its BM25 score as
 a share of the most that the question could get, its words that no passage has counted as the rarest. So a question in
-another language than the passages is answered by vectors, one in theirs by both. Chains and walks to the passages are
-those that `chains` finds.
+another language than the passages is answered by vectors, one in theirs by both. A little is added for the best chain
+of sentences that it stands in; chains and walks are shown as those of `chains`.
 
 Source: none; measured by bench/languages.py and bench/long_files.py. Differs from the source: nothing.
 """
@@ -37,6 +37,7 @@ class Hybrid(SettingsRecord):
     label: ClassVar[str] = "hybrid"
 
     words: Amount = setting(0.5, "weight of the question's words beside a cosine")
+    chains: Amount = setting(0.4, "weight of a passage's best chain, as a share of the best one")
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +49,7 @@ class HybridRetriever(PassageRetriever):
     encode: Callable[[Sequence[str]], FloatArray]  # encodes questions to unit rows (n, d)
     lexical: BM25Index  # of the same passages
     words: float
+    chains: float
     chain_search: ChainSearch
     quoter: ChainQuoter | None  # None where neither chains nor walks are shown
 
@@ -67,10 +69,12 @@ class HybridRetriever(PassageRetriever):
         unknown = len(set(Analyzer().terms(question))) - len(query.terms)
         most = query.weights.sum() + unknown * math.log(2 * len(self.lexical) + 2)
         scores += self.words * self.lexical.scores_at(query, found) / max(most, 1e-9)
+        walked = self.chain_search.search(question, allowed)
+        _, in_found, in_walked = np.intersect1d(found, walked.passages, assume_unique=True, return_indices=True)
+        scores[in_found] += self.chains * walked.chain_shares[in_walked]
         ranked = [(int(found[row]), float(scores[row])) for row in top_order(scores, k)]
         if self.quoter is None:
             return make_evidence(scope.scored_passages(ranked), (), notes, started)
-        walked = self.chain_search.search(question, allowed)
         passages = np.array([passage for passage, _ in ranked], dtype=np.int32)
         paths = explain_walk(scope.snapshot, walked.walk, self.chain_search.damping, passages.tolist(), allowed)
         chains = self.quoter.quote(walked.chains, passages, allowed)
@@ -83,4 +87,6 @@ def build_hybrid(context: IndexContext, settings: Hybrid) -> HybridRetriever:
     similar, chain_search, snapshot = context.similar_passages(), context.chain_search(), context.scope.snapshot
     quoter = ChainQuoter(snapshot, context.lexical, snapshot.sentences) if context.paths_per_passage else None
     encode = context.encode_questions
-    return HybridRetriever(context.scope, similar, encode, context.lexical, settings.words, chain_search, quoter)
+    return HybridRetriever(
+        context.scope, similar, encode, context.lexical, settings.words, settings.chains, chain_search, quoter
+    )

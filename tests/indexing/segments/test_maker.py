@@ -10,6 +10,7 @@ from clew.indexing.segments import vocabularies
 from clew.indexing.segments.maker import make_segment
 from clew.store.schema import PassageRow
 from clew.text.bm25 import count_terms
+from clew.text.page_text import blank_unread
 from tests.indexing.segments.rows import WIDTH, passage_rows, stored_table
 from tests.oracles.segments import check_vocabularies, passage_content, segment_content
 
@@ -29,7 +30,7 @@ def test_a_segment_holds_what_each_passage_gives(rows: list[PassageRow], dimensi
 @pytest.mark.slow
 def test_terms_are_those_that_bm25_counts(rows: list[PassageRow]) -> None:
     segment = make_segment(stored_table(rows), WIDTH)
-    wanted = count_terms(f"{row.title}\n{row.text}" for row in sorted(rows, key=lambda row: row.id))
+    wanted = count_terms(f"{row.title}\n{blank_unread(row.text)}" for row in sorted(rows, key=lambda row: row.id))
     for name in ("hashes", "indptr", "terms", "counts", "lengths"):
         actual, expected = getattr(segment.terms, name), getattr(wanted, name)
         assert actual.dtype == expected.dtype
