@@ -89,11 +89,14 @@ def format_table(table: Table) -> str:
 
 
 def list_results() -> Iterator[str]:
-    """Yield a line for each file of results, with its tables."""
-    for path in sorted(RESULTS.glob("*.json")):
-        tables = read_tables(path.stem)
-        titles = ", ".join(dict.fromkeys(table.title for table in tables))
-        yield f"- `bench/results/{path.name}`: {len(tables)} tables ({titles})"
+    """Yield a line for each file of results of several tables, and one for all others."""
+    counts = {path: read_tables(path.stem) for path in sorted(RESULTS.glob("*.json"))}
+    for path, tables in counts.items():
+        if len(tables) > 1:
+            titles = ", ".join(dict.fromkeys(table.title for table in tables))
+            yield f"- `bench/results/{path.name}`: {len(tables)} tables ({titles})"
+    single = ", ".join(f"`{path.name}`" for path, tables in counts.items() if len(tables) == 1)
+    yield f"- in the same folder, with one table: {single}"
 
 
 if __name__ == "__main__":
