@@ -1,5 +1,6 @@
 """Shared by the benchmarks: data folders, cached indexes, recall, and tables on standard output."""
 
+import gzip
 import importlib.util
 import json
 import os
@@ -142,6 +143,10 @@ def build_index(benchmark: Benchmark, encoder: str = DEFAULT_ENCODER) -> Path:
 
 def build_corpus(benchmark: Benchmark) -> Path:
     """Return the corpus of a benchmark, made first if it is a derived one."""
+    if benchmark.corpus.endswith(".gz"):
+        unpacked = WORK / f"{benchmark.name}.jsonl"
+        unpacked.write_bytes(gzip.decompress((DATA / benchmark.corpus).read_bytes()))
+        return unpacked
     if benchmark.name not in DERIVED:
         return DATA / benchmark.corpus
     path = WORK / benchmark.corpus
