@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from clew.index import Index, create
-from clew.retrievers.hybrid import Hybrid
+from clew.models.encoders.int4_e5 import Int4E5
+from clew.retrievers.hybrid import Hybrid, build_hybrid
 from clew.text.bm25 import BM25Index
 from clew.text.normalization import Analyzer
 from clew.types import Document
@@ -58,3 +59,23 @@ def test_it_is_the_default_where_documents_are_long(tmp_path: Path) -> None:
     assert evidence.chains
     assert {quote.passage_id for chain in evidence.chains for quote in chain.item.sentences} & ids
     assert not index.retriever("hybrid", 0).retrieve(["Who built the Heron?"], 3)[0].chains
+
+
+def test_the_best_chain_of_a_passage_counts(small: Index) -> None:
+    question = "Where was the designer of Fram born?"
+    without, found = (
+        {one.item.id: one.score for one in small.search(question, 100, Hybrid(chains=weight)).passages}
+        for weight in (0, 1)
+    )
+    walked = small.context.chain_search().search(question, small.context.scope.mask(None))
+    shares = {small.snapshot.passage_ids[p]: s for p, s in zip(walked.passages, walked.chain_shares, strict=True)}
+    assert max(shares.values()) == pytest.approx(1)
+    for id_, score in found.items():
+        assert score == pytest.approx(without[id_] + shares.get(id_, 0), abs=1e-6)
+
+
+def test_chains_count_where_words_are_of_one_language(small: Index, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert build_hybrid(small.context, Hybrid()).chains > 0
+    monkeypatch.setattr(Int4E5, "fingerprint", small.context.encoder.fingerprint)
+    assert build_hybrid(small.context, Hybrid()).chains == 0
+    assert build_hybrid(small.context, Hybrid(chains=1)).chains == 1

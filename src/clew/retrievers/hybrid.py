@@ -1,4 +1,4 @@
-"""Vectors and words in one score, for long documents, and for encoders of many languages.
+"""Vectors, words and chains of sentences in one score, for long documents, and for encoders of many languages.
 
 A passage scores the higher one of its own cosine with the question and that of its best sentence, and its BM25 score as
 a share of the most that the question could get, its words that no passage has counted as the rarest. So a question in
@@ -17,6 +17,7 @@ from typing import ClassVar
 import numpy as np
 
 from clew.arrays import BoolArray, FloatArray, top_order
+from clew.models.encoders.int4_e5 import Int4E5
 from clew.plugins.records import Amount, SettingsRecord, setting
 from clew.query.chain_search import ChainSearch, sentences_of
 from clew.query.context import IndexContext
@@ -28,6 +29,7 @@ from clew.text.bm25 import BM25Index
 from clew.text.normalization import Analyzer
 from clew.types import Evidence
 
+_CHAINS = 0.4  # weight of chains; words join them, so that they mislead where the question is in another language
 _CANDIDATES = 200  # passages that are scored, of the nearest and of those with the rarest words each
 
 
@@ -37,12 +39,14 @@ class Hybrid(SettingsRecord):
     label: ClassVar[str] = "hybrid"
 
     words: Amount = setting(0.5, "weight of the question's words beside a cosine")
-    chains: Amount = setting(0.4, "weight of a passage's best chain, as a share of the best one")
+    chains: Amount | None = setting(
+        None, "weight of a passage's best chain, as a share of the best one; by default 0.4, 0 for many languages"
+    )
 
 
 @dataclass(frozen=True, slots=True)
 class HybridRetriever(PassageRetriever):
-    """Ranks passages by vectors and words."""
+    """Ranks passages by vectors, words and chains of sentences."""
 
     scope: Scope
     similar: SimilarPassages
@@ -83,10 +87,10 @@ class HybridRetriever(PassageRetriever):
 
 def build_hybrid(context: IndexContext, settings: Hybrid) -> HybridRetriever:
     """Return the retriever over one index; raises InputError where the index has no vectors."""
-    context.encoder  # noqa: B018 - refuses an index without vectors
     similar, chain_search, snapshot = context.similar_passages(), context.chain_search(), context.scope.snapshot
     quoter = ChainQuoter(snapshot, context.lexical, snapshot.sentences) if context.paths_per_passage else None
-    encode = context.encode_questions
+    usual = 0.0 if context.encoder.fingerprint == Int4E5.fingerprint else _CHAINS
+    chains, encode = usual if settings.chains is None else settings.chains, context.encode_questions
     return HybridRetriever(
-        context.scope, similar, encode, context.lexical, settings.words, settings.chains, chain_search, quoter
+        context.scope, similar, encode, context.lexical, settings.words, chains, chain_search, quoter
     )

@@ -103,7 +103,7 @@ RETRIEVERS = Registry(
             explains_passages=True,
         ),
         "hybrid": RetrieverEntry(
-            "vectors of passages and sentences, and the words that the index has of the question; any language",
+            "vectors, words of the question that the index has, and chains of sentences; any language",
             f"{_HERE}.hybrid:Hybrid",
             f"{_HERE}.hybrid:build_hybrid",
             _VECTORS,

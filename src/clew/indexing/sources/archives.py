@@ -15,14 +15,15 @@ from clew.text.display import MEBIBYTE
 
 _MAX_RATIO, _RATIO_FROM_BYTES, _MAX_BYTES, _NAME_BYTES = 200, 16 * MEBIBYTE, 1024 * MEBIBYTE, 512
 _FAULTS = (EOFError, RuntimeError, lzma.LZMAError, tarfile.TarError, zipfile.BadZipFile, zlib.error)
-_ADVICE = "unpack it, and give the folder"
+_ADVICE = "unpack it, and give what it holds"
 
 
 @contextmanager
 def unpack_archive(archive: Path) -> Iterator[Path]:
     """Yield a temporary folder with the files of an archive.
 
-    Raises InputError where it is damaged or locked, unpacks to more than documents need, or has a name with `..`.
+    Raises InputError where it is a single packed file, damaged or locked, unpacks to more than documents need, or has a
+    name with `..`.
     """
     limit = left = min(_MAX_BYTES, max(_RATIO_FROM_BYTES, _MAX_RATIO * archive.stat().st_size))
     with TemporaryDirectory(prefix="clew-") as folder:
@@ -35,7 +36,9 @@ def unpack_archive(archive: Path) -> Iterator[Path]:
                     raise InputError(f"the archive has the name {name!r:.80}, which leads out of it: {_ADVICE}")
                 extract()
         except _FAULTS as error:
-            raise InputError(f"the archive is damaged or locked ({error!r:.200}): {_ADVICE}") from error
+            raise InputError(
+                f"a single packed file, or an archive that is damaged or locked ({error!r:.60}): {_ADVICE}"
+            ) from error
         yield Path(folder)
 
 
