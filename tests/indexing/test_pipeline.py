@@ -5,6 +5,7 @@ from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -16,6 +17,7 @@ from clew.indexing import pipeline
 from clew.indexing.chunking import Chunker
 from clew.indexing.extraction.rule_based import RuleExtractor
 from clew.indexing.pipeline import IndexWriter
+from clew.models.encoders.hashing import HashingEncoder
 from clew.settings import Settings
 from clew.types import Document, Extraction, Failure, Passage, ignore_progress
 from tests.indexing.snapshots import snapshot_files
@@ -245,3 +247,16 @@ def test_slow_extraction_is_committed_in_small_batches(tmp_path: Path, monkeypat
         table = clew.create(tmp_path / f"slow-{slow}", Settings(encoder="none", extractor="rules")).table
         IndexWriter(table, Chunker(), extractor, index._encoder, ignore_progress, slow).update(towns)
         assert [len(batch) for batch in extractor.requests] == batches
+
+
+def test_words_and_vectors_of_a_passage_are_read_under_its_headings(tmp_path: Path) -> None:
+    knots = " ".join(f"Knot {n} holds." for n in range(60))
+    (tmp_path / "guide.md").write_text(f"# Guide\n\n## Ropes\n\n{knots}\n\n## Sails\n\nCanvas.", encoding="utf-8")
+    index = clew.create(tmp_path / "index", Settings(encoder="hashing", passage_tokens=40))
+    index.add([tmp_path / "guide.md"])
+    found = {scored.item.id for scored in index.search("ropes", 9, "bm25").passages}
+    assert len(found) > 2
+    for number, (id_, text) in enumerate(zip(index.snapshot.passage_ids, index.snapshot.texts, strict=True)):
+        title = "Guide, Ropes" if id_ in found and "Ropes" not in text else "Guide"
+        expected = HashingEncoder().encode([f"{title}\n{text}"])
+        assert np.allclose(index.snapshot.vectors.rows(np.array([number])), expected, atol=1e-6)

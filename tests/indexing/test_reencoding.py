@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
@@ -18,13 +19,14 @@ from clew.settings import Settings
 from clew.store import rewriting
 from clew.store.inspection import verify
 from clew.store.weights_io import adapted_weights_folder
-from clew.types import Document
+from clew.types import Document, Place, PlaceStart
 from tests.faults.commands import make_voyage, run_clew, write_lines
 from tests.indexing.snapshots import snapshot_files
 from tests.indexing.test_parts import make_document
 
 COUNT = 30
 DOCUMENTS = [make_document(number) for number in range(COUNT)]
+DOCUMENTS[1] = replace(DOCUMENTS[1], places=(PlaceStart(0, Place(heading="Guide > Ropes")),))
 
 
 class StoppedError(Exception):

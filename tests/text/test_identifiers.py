@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from clew.text.bm25 import BM25Index, count_terms
-from clew.text.identifiers import find_identifiers, identifier_terms
+from clew.text.identifiers import find_identifiers, identifier_terms, question_terms
 from clew.text.normalization import Analyzer, key_hash, name_key, tokens
 
 TEXTS = {
@@ -58,6 +58,10 @@ def test_the_text_of_an_identifier_is_first(question: str, wanted: str) -> None:
 
 def test_a_word_with_a_hyphen_and_one_without_find_each_other() -> None:
     assert set(found("sign-off")) == set(found("signoff")) == {"hyphen", "no hyphen"}
+
+
+def test_function_words_in_mixed_capitals_are_no_terms() -> None:
+    assert all(question_terms("WHich of thE-iN is McThe, and what IS aNd?"))
 
 
 def test_text_without_identifiers_has_the_terms_of_its_words_alone() -> None:

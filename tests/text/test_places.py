@@ -3,8 +3,16 @@ import pytest
 from clew import Document, Passage, Place, PlaceStart
 from clew.indexing.chunking import Chunker
 from clew.indexing.selected_snapshot import document_hash
+from clew.indexing.sources.plain_text import make_markdown_document
 from clew.store.schema import canonical_json
-from clew.text.places import cut_places, pack_metadata, read_filter_fields, unpack_metadata
+from clew.text.places import (
+    cut_places,
+    pack_metadata,
+    read_filter_fields,
+    stored_titles,
+    title_with_headings,
+    unpack_metadata,
+)
 
 TEXT = "\n".join(f"Line {n} tells of ship {n}." for n in range(1, 41))
 HEADINGS = (
@@ -55,6 +63,16 @@ def test_places_are_those_of_a_scan_from_the_first() -> None:
         for offset in range(end - start):
             expected = [p.place for p in places if p.offset <= start + offset][-1]
             assert passage.place_at(offset) == expected
+
+
+def test_a_passage_is_read_under_the_headings_that_it_does_not_have_itself() -> None:
+    text = "# Guide\n\n## Ropes\n\n" + " ".join(f"Knot {n} holds." for n in range(60))
+    document = make_markdown_document("a.md", "a", text)
+    first, second, *_ = Chunker(max_tokens=40).split(document)
+    read = [title_with_headings(p.title, p.text, p.places) for p in (first, second)]
+    assert read == ["Guide", "Guide, Ropes"]
+    (stored,) = stored_titles([second.title], [second.text], [canonical_json(pack_metadata({}, second.places), "it")])
+    assert stored == "Guide, Ropes"
 
 
 def test_a_passage_without_places_has_none() -> None:

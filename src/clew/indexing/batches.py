@@ -24,7 +24,7 @@ from clew.protocols import Encoder, Extractor
 from clew.store.passage_table import PassageTable, WrittenFragments
 from clew.store.schema import PassageRow, alias_triples, mention_cells, rows_to_table, triple_cells
 from clew.text.page_text import blank_unread
-from clew.text.places import pack_metadata
+from clew.text.places import pack_metadata, title_with_headings
 from clew.text.sentences import passage_sentence_spans
 from clew.types import Document, Extraction, Failure, Passage
 
@@ -61,6 +61,7 @@ class BatchWriter:
         extracted, encoded = self._extract(together)
         extractions = iter(extracted)
         rows: list[PassageRow] = []
+        taken: list[Passage] = []
         done: list[ChangedDocument] = []
         for changed, passages in zip(batch, splits, strict=True):
             results = [next(extractions) for _ in passages]
@@ -68,6 +69,7 @@ class BatchWriter:
                 report.stop_error = report.stop_error or error
                 continue
             done.append(changed)
+            taken += passages
             rows += [
                 _make_row(passage, ordinal, changed, result, self.extractor.fingerprint)
                 for ordinal, (passage, result) in enumerate(zip(passages, results, strict=True))
@@ -76,7 +78,7 @@ class BatchWriter:
         report.remaining = len(batch) - len(done)
         if not done:
             return WrittenBatch(report=report, characters=characters)
-        rows = self._encode(rows, encoded)
+        rows = self._encode(rows, [title_with_headings(p.title, p.text, p.places) for p in taken], encoded)
         table = rows_to_table(rows, self.encoder.dimension, sentences=self.table.has_sentence_vectors)
         files = self.table.write_fragments(table, [changed.document.id for changed in done])
         segments = write_segments(self.table.location.derived, files)
@@ -95,9 +97,11 @@ class BatchWriter:
             return extractor.extract_and_encode(passages)
         return extractor.extract(passages), None
 
-    def _encode(self, rows: Sequence[PassageRow], encoded: EncodedPassages | None) -> list[PassageRow]:
-        """Return the rows with the vectors that the table has, from those of all rows if they are given."""
-        passages = [(row.title, row.text) for row in rows]
+    def _encode(
+        self, rows: Sequence[PassageRow], titles: Sequence[str], encoded: EncodedPassages | None
+    ) -> list[PassageRow]:
+        """Return the rows, read under titles, with the vectors that the table has, those of all rows if given."""
+        passages = [(title, row.text) for title, row in zip(titles, rows, strict=True)]
         if self.table.has_sentence_vectors:
             encoded = encoded or encode_with_sentences(self.encoder, passages)
             parts = zip(rows, encoded.vectors, encoded.sentences, strict=True)

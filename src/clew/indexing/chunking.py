@@ -62,7 +62,7 @@ class Chunker:
     @property
     def fingerprint(self) -> str:
         """Identifier that changes whenever the passages of some document would change."""
-        return f"chunker-2:semchunk-{version('semchunk')}:tokens={self.max_tokens}:overlap={self.overlap}"
+        return f"chunker-3:semchunk-{version('semchunk')}:tokens={self.max_tokens}:overlap={self.overlap}"
 
     def split(self, document: Document) -> list[Passage]:
         """Return the passages of a document in order, each with `text == document.text[start:end]`.

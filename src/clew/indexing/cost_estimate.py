@@ -36,6 +36,7 @@ from clew.store.location import locate, reply_cache_path
 from clew.store.passage_table import PassageTable
 from clew.store.schema import SENTENCES, WITH_VECTORS, has_sentence_vectors
 from clew.text.page_text import blank_unread
+from clew.text.places import title_with_headings
 from clew.text.sentences import passage_sentence_spans
 from clew.types import Document, Failure, Passage, Prompt, Reply
 
@@ -148,9 +149,12 @@ def estimate_indexing(
         passages = chunker.split(changed.document)
         _add_passages(estimate, passages, opened, models, calls)
         if embeddings is not None:
-            embeddings.add([join_title(passage.title, passage.text) for passage in passages])
+            titled = [
+                (title_with_headings(passage.title, passage.text, passage.places), passage.text) for passage in passages
+            ]
+            embeddings.add([join_title(*one) for one in titled])
             if with_sentences:
-                embeddings.add([text for passage in passages for text in sentence_texts(passage.title, passage.text)])
+                embeddings.add([text for one in titled for text in sentence_texts(*one)])
     if table is not None and retried:
         again = [passage for passage in failed_passages(table) if passage.document_id in retried]
         _add_passages(estimate, again, opened, models, calls)

@@ -24,6 +24,7 @@ from clew.store.passage_table import PassageTable
 from clew.store.rewriting import BlockVectors, TableRewriter, is_passage
 from clew.store.schema import SENTENCES, RowSentences, has_sentence_vectors
 from clew.store.weights_io import adapted_weights_folder, read_encoder_fingerprint
+from clew.text.places import stored_titles
 from clew.types import Progress
 
 _FOLDER = "reencoding"
@@ -59,14 +60,15 @@ def reencode(
     name = blake2b(source.encode(), digest_size=8).hexdigest()
     folder = table.location.derived / _FOLDER / name
     total = table.count_rows()
-    for block in rewriter.blocks(["title", "text", "extractor"]) if encoder.dimension else ():
+    for block in rewriter.blocks(["title", "text", "metadata", "extractor"]) if encoder.dimension else ():
         passages = np.array(is_passage(block.rows), dtype=np.bool_)
         file = folder / f"{block.key}.safetensors"
         if file.is_file() and file_problem(file) is None:
             report.staged += int(passages.sum())
         else:
-            texts = zip(block.rows["title"].to_pylist(), block.rows["text"].to_pylist(), strict=True)
-            chosen = [text for text, wanted in zip(texts, passages.tolist(), strict=True) if wanted]
+            titles, texts, metadata = (block.rows[name].to_pylist() for name in ("title", "text", "metadata"))
+            read = zip(stored_titles(titles, texts, metadata), texts, strict=True)
+            chosen = [text for text, wanted in zip(read, passages.tolist(), strict=True) if wanted]
             write_arrays(file, _encode_block(encoder, chosen, passages, with_sentences=with_sentences))
         report.passages += int(passages.sum())
         progress("encoding", report.passages, total)

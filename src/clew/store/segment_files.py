@@ -25,7 +25,7 @@ from clew.text.bm25 import BM25Index
 if TYPE_CHECKING:
     from lance.fragment import FragmentMetadata
 
-SEGMENT_FORMAT = "segment-3"
+SEGMENT_FORMAT = "segment-4"
 SEGMENT_SUFFIX = ".safetensors"
 SEGMENT_NAMES_FILE = "segments.json"  # in a snapshot's folder
 _CHECKED_FILE = "checked-segments.json"

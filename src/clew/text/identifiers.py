@@ -141,7 +141,7 @@ def question_terms(text: str) -> list[str]:
             own = identifier_terms(written)
             is_name = written.isalpha() and written[0].isupper()  # a question does not mean the parts of `YouTube`
             terms += [term for term in own if term[0] in MARKED or not is_name]
-            terms += terms_of_words(term[1:] for term in own[-1:] if term[0] in MARKED)
+            terms += filter(None, terms_of_words(term[1:] for term in own[-1:] if term[0] in MARKED))
             joined.update(range(first, last))
     plain = [number not in joined and word.key not in STOP_WORDS for number, word in enumerate(words)]
     terms += [mark + word.key for word, is_plain in zip(words, plain, strict=True) if is_plain for mark in MARKED]

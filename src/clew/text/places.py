@@ -10,6 +10,9 @@ from clew.types import Place, PlaceStart
 PLACES_KEY = "\u2316"
 """The key of the stored metadata that is no field, but the places of a passage (`⌖`)."""
 
+_HEADING_SEPARATOR = " > "
+_STORED_HEADING = '"heading":'
+_MAX_HEADING_CHARACTERS = 500
 _FIELDS = tuple((field.name, field.default) for field in fields(Place))
 _FILTERED_FIELDS = ("page", "slide", "sheet", "heading")
 
@@ -40,6 +43,27 @@ def _move(current: PlaceStart, text: str, offset: int) -> PlaceStart:
     breaks = 0 if line is None else text.count("\n", current.offset, offset)
     place = replace(current.place, line=line + breaks) if line is not None and breaks else current.place
     return PlaceStart(offset, place)
+
+
+def title_with_headings(title: str, text: str, places: Sequence[PlaceStart]) -> str:
+    """Return the title of a passage, and the headings that it stands under, as they are read before its text.
+
+    Those that the title has, and those that the passage begins with, are not repeated.
+    """
+    above = places[0].place.heading.split(_HEADING_SEPARATOR) if places and not places[0].offset else []
+    first, known = text[:_MAX_HEADING_CHARACTERS].partition("\n")[0], title
+    for heading in above:
+        if heading and heading not in known and heading not in first:
+            known = f"{known}, {heading}" if known else heading
+    return known
+
+
+def stored_titles(titles: Sequence[str], texts: Sequence[str], metadata: Sequence[str]) -> list[str]:
+    """Return `title_with_headings` of passages, given their titles, texts and metadata in stored form."""
+    return [
+        title_with_headings(title, text, unpack_metadata(stored)[1]) if _STORED_HEADING in stored else title
+        for title, text, stored in zip(titles, texts, metadata, strict=True)
+    ]
 
 
 def is_part_of_text(places: Iterable[PlaceStart]) -> bool:

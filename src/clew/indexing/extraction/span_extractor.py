@@ -27,6 +27,7 @@ from clew.text.casing import COMMON_WORDS, is_uninformative
 from clew.text.identifiers import find_undivided
 from clew.text.mentions import find_mentions
 from clew.text.normalization import name_key, tokens
+from clew.text.places import title_with_headings
 from clew.text.rows import row_cells
 from clew.text.sentences import sentence_spans
 from clew.types import Extraction, Failure, Mention, Passage
@@ -118,7 +119,10 @@ class LearnedExtractor:
             if reading.passage in read:
                 read[reading.passage].append((reading.begin, find_spans(self._weights.tagger, reading)))
 
-        encoded = read_states(self._encoder, [(passage.title, passage.text) for passage in passages], find)
+        titled = [
+            (title_with_headings(passage.title, passage.text, passage.places), passage.text) for passage in passages
+        ]
+        encoded = read_states(self._encoder, titled, find)
         return {place: _make_extraction(passages[place], join_readings(own)) for place, own in read.items()}, encoded
 
     def _fill(self, passages: Sequence[Passage], learned: Mapping[int, Extraction]) -> list[Extraction | Failure]:

@@ -40,6 +40,7 @@ from clew.indexing.segments.vocabularies import (
 from clew.store.schema import SENTENCE_COLUMNS
 from clew.text.normalization import fold
 from clew.text.page_text import blank_unread
+from clew.text.places import stored_titles
 from clew.text.sentences import passage_sentence_spans
 from clew.text.token_arrays import TokenArrays, TokenReader
 
@@ -133,7 +134,8 @@ def make_segment(rows: pa.Table, dimension: int, salt: int = 0) -> Segment:
     rows = use_full_names(rows.take(pc.sort_indices(rows["id"])).combine_chunks())
     texts = rows["text"].to_pylist()
     reader = TokenReader()
-    titles, words = reader.read(rows["title"].to_pylist()), reader.read(list(map(blank_unread, texts)))
+    titles = reader.read(stored_titles(rows["title"].to_pylist(), texts, rows["metadata"].to_pylist()))
+    words = reader.read(list(map(blank_unread, texts)))
     mentions, triples = (rows[name].combine_chunks().flatten() for name in ("mentions", "triples"))
     names = read_names(rows, mentions, triples, salt)
     numbers = Numbering()

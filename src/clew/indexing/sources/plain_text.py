@@ -74,16 +74,25 @@ def make_markdown_document(document_id: str, name: str, text: str, matter: Front
     line, body = 1 + text.count("\n", 0, front.end), text[front.end :]
     if not body.strip():
         raise InputError("empty: the file holds front matter and no text under it")
-    headings = list(find_headings(body))
-    path, places = HeadingPath(), [PlaceStart(0, Place(line=line))]
-    for heading in headings:
-        line += body.count("\n", places[-1].offset, heading.offset)
-        places = places if heading.offset else []
-        places.append(PlaceStart(heading.offset, Place(line=line, heading=path.enter(heading.level, heading.text))))
+    text, places, heading = read_structure(body, line)
     aliases = (*front.aliases, *read_alias_line(body))
-    titles = [strip_markup(front.title), main_heading(headings), name]
-    text, moved = _write_tables(body, places)
-    return _make_document(document_id, text, titles, aliases, find_links(body), moved, front.fields)
+    titles = [strip_markup(front.title), heading, name]
+    return _make_document(document_id, text, titles, aliases, find_links(body), places, front.fields)
+
+
+def read_structure(body: str, line: int | None = None) -> tuple[str, tuple[PlaceStart, ...], str]:
+    """Return a Markdown text with the rows of its tables as paragraphs, its places, and its main heading.
+
+    The text begins at a `line`, or has no numbers of lines.
+    """
+    headings = list(find_headings(body))
+    path, places = HeadingPath(), [] if line is None else [PlaceStart(0, Place(line=line))]
+    for heading in headings:
+        if line is not None:
+            line += body.count("\n", places[-1].offset, heading.offset)
+            places = places if heading.offset else []
+        places.append(PlaceStart(heading.offset, Place(line=line, heading=path.enter(heading.level, heading.text))))
+    return *_write_tables(body, places), main_heading(headings)
 
 
 def _write_tables(body: str, places: Sequence[PlaceStart]) -> tuple[str, tuple[PlaceStart, ...]]:

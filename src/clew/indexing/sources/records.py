@@ -10,8 +10,8 @@ from typing import NoReturn
 
 from clew.errors import InputError
 from clew.indexing.sources.discovery import SourcedDocument
-from clew.indexing.sources.markdown import find_headings, is_int64, main_heading
-from clew.indexing.sources.plain_text import join_line_ends
+from clew.indexing.sources.markdown import is_int64
+from clew.indexing.sources.plain_text import join_line_ends, read_structure
 from clew.indexing.sources.tables import row_text
 from clew.text.display import format_count
 from clew.types import Document, Failure
@@ -107,14 +107,15 @@ def make_record_document(record: Mapping[str, object], fallback_id: str) -> Docu
     title = record.get("title")
     if title is not None and not isinstance(title, str):
         raise InputError(f'"title" is {_describe_type(title)}; wanted a string or nothing')
-    text = _read_text(record)
+    text, places, heading = read_structure(_read_text(record))
     return Document(
         id=_read_id(record.get("id"), fallback_id),
-        title=" ".join((title or "").split()) or main_heading(find_headings(text)),
+        title=" ".join((title or "").split()) or heading or (places[0].place.heading if places else ""),
         text=text,
         metadata=metadata,
         aliases=_read_strings(record, "aliases"),
         links=_read_strings(record, "links"),
+        places=places,
     )
 
 
