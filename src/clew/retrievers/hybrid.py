@@ -1,14 +1,13 @@
 """Vectors, words and chains of sentences in one score, for long documents, and for encoders of many languages.
 
 A passage scores the higher one of its own cosine with the question and that of its best sentence, and its BM25 score as
-a share of the most that the question could get, its words that no passage has counted as the rarest. So a question in
+a share of the weight of the question's words, of which those that no passage has count as the rarest. So a question in
 another language than the passages is answered by vectors, one in theirs by both. A little is added for the best chain
 of sentences that it stands in; chains and walks are shown as those of `chains`.
 
 Source: none; measured by bench/languages.py and bench/long_files.py. Differs from the source: nothing.
 """
 
-import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -26,10 +25,9 @@ from clew.query.scope import Scope
 from clew.retrievers.evidence import ChainQuoter, PassageRetriever, make_evidence
 from clew.retrievers.supporting_passages import explain_walk
 from clew.text.bm25 import BM25Index
-from clew.text.normalization import Analyzer
 from clew.types import Evidence
 
-_CHAINS = 0.4  # weight of chains; words join them, so that they mislead where the question is in another language
+_CHAINS = 0.3  # weight of chains; words join them, so that they mislead where the question is in another language
 _CANDIDATES = 200  # passages that are scored, of the nearest and of those with the rarest words each
 
 
@@ -38,9 +36,9 @@ class Hybrid(SettingsRecord):
 
     label: ClassVar[str] = "hybrid"
 
-    words: Amount = setting(0.5, "weight of the question's words beside a cosine")
+    words: Amount = setting(1.0, "weight of the question's words beside a cosine")
     chains: Amount | None = setting(
-        None, "weight of a passage's best chain, as a share of the best one; by default 0.4, 0 for many languages"
+        None, "weight of a passage's best chain, as a share of the best one; by default 0.3, 0 for many languages"
     )
 
 
@@ -70,9 +68,7 @@ class HybridRetriever(PassageRetriever):
         if index.vectors is not None:
             sentences, owners = sentences_of(found, index.offsets)
             np.maximum.at(scores, owners, index.vectors.similarities(sentences, vector[None])[:, 0])
-        unknown = len(set(Analyzer().terms(question))) - len(query.terms)
-        most = query.weights.sum() + unknown * math.log(2 * len(self.lexical) + 2)
-        scores += self.words * self.lexical.scores_at(query, found) / max(most, 1e-9)
+        scores += self.words * self.lexical.scores_at(query, found) / max(self.lexical.weigh_words(question), 1e-9)
         walked = self.chain_search.search(question, allowed)
         _, in_found, in_walked = np.intersect1d(found, walked.passages, assume_unique=True, return_indices=True)
         scores[in_found] += self.chains * walked.chain_shares[in_walked]

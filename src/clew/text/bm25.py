@@ -17,6 +17,7 @@ hashes, so that the word order of the query never changes a bit of the scores; a
 """
 
 import json
+import math
 import threading
 from array import array
 from collections import Counter
@@ -193,6 +194,12 @@ class BM25Index:
     def query_identifiers(self, question: str) -> QueryTerms:
         """Return those terms of a question that stand for identifiers, or for two neighbouring parts of one."""
         return self._known_terms([term for term in question_terms(question) if term[0] == MARKED[0]])
+
+    def weigh_words(self, question: str) -> float:
+        """Return the weight of a question's words, as in `query`; those that no passage has count as the rarest."""
+        words = Analyzer().terms(question)
+        known = self._known_terms(words)
+        return float(known.weights.sum()) + (len(set(words)) - len(known.terms)) * math.log(2 * len(self) + 2)
 
     def _known_terms(self, terms: Sequence[str]) -> QueryTerms:
         counts = Counter(map(key_hash, terms))
