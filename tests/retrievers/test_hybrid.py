@@ -7,6 +7,7 @@ import pytest
 
 from clew.index import Index, create
 from clew.models.encoders.int4_e5 import Int4E5
+from clew.retrievers.coverage import COVERAGE
 from clew.retrievers.hybrid import Hybrid, build_hybrid
 from clew.text.normalization import Analyzer
 from clew.types import Document
@@ -25,6 +26,7 @@ def test_a_score_is_the_best_cosine_and_the_share_of_the_words(small: Index) -> 
         holders = sum(word in own for own in terms)
         most += np.log(1 + (count - holders + 0.5) / (holders + 0.5))
     query = context.lexical.query(question)
+    covered = np.zeros(len(query.terms), dtype=bool)
     for scored in found:
         row = list(s.passage_ids).index(scored.item.id)
         sentences = np.arange(*s.sentences.offsets[row : row + 2], dtype=np.int32)
@@ -34,7 +36,10 @@ def test_a_score_is_the_best_cosine_and_the_share_of_the_words(small: Index) -> 
             s.vectors.rows(np.array([row]))[0] @ vector,
         ]
         words = context.lexical.scores_at(query, np.array([row], dtype=np.int32))[0]
-        assert scored.score == pytest.approx(max(cosines) + 0.5 * words / most, abs=1e-5)
+        own = np.isin(query.terms, context.lexical.passage_terms(row))
+        new = query.weights[own & ~covered].sum() / query.weights.sum()
+        covered |= own
+        assert scored.score == pytest.approx(max(cosines) + 0.5 * words / most + COVERAGE * new, abs=1e-5)
     assert [one.score for one in found] == sorted((one.score for one in found), reverse=True)
 
 

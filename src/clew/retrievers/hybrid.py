@@ -3,7 +3,8 @@
 A passage scores the higher one of its own cosine with the question and that of its best sentence, and its BM25 score as
 a share of the weight of the question's words, of which those that no passage has count as the rarest. So a question in
 another language than the passages is answered by vectors, one in theirs by both. A little is added for the best chain
-of sentences that it stands in; chains and walks are shown as those of `chains`.
+of sentences that it stands in, and for words that no passage before it has (`coverage`); chains and walks are shown as
+those of `chains`.
 
 Source: none; measured by bench/languages.py and bench/long_files.py. Differs from the source: nothing.
 """
@@ -15,13 +16,14 @@ from typing import ClassVar
 
 import numpy as np
 
-from clew.arrays import BoolArray, FloatArray, top_order
+from clew.arrays import BoolArray, FloatArray
 from clew.models.encoders.int4_e5 import Int4E5
 from clew.plugins.records import Amount, SettingsRecord, setting
 from clew.query.chain_search import ChainSearch, sentences_of
 from clew.query.context import IndexContext
 from clew.query.question_vectors import SimilarPassages
 from clew.query.scope import Scope
+from clew.retrievers.coverage import PassageWords, order_by_coverage
 from clew.retrievers.evidence import ChainQuoter, PassageRetriever, make_evidence
 from clew.retrievers.supporting_passages import explain_walk
 from clew.text.bm25 import BM25Index
@@ -72,7 +74,8 @@ class HybridRetriever(PassageRetriever):
         walked = self.chain_search.search(question, allowed)
         _, in_found, in_walked = np.intersect1d(found, walked.passages, assume_unique=True, return_indices=True)
         scores[in_found] += self.chains * walked.chain_shares[in_walked]
-        ranked = [(int(found[row]), float(scores[row])) for row in top_order(scores, k)]
+        order, values = order_by_coverage(scores, PassageWords.find(self.lexical, query, found), k)
+        ranked = list(zip(found[order].tolist(), values.tolist(), strict=True))
         if self.quoter is None:
             return make_evidence(scope.scored_passages(ranked), (), notes, started)
         passages = np.array([passage for passage, _ in ranked], dtype=np.int32)

@@ -253,6 +253,17 @@ class BM25Index:
         """Return the terms (n,) of a passage by its position, ascending, as positions in the vocabulary."""
         return self.row_terms[self.row_offsets[passage] : self.row_offsets[passage + 1]]
 
+    def has_terms(self, query: QueryTerms, positions: IntArray | LongArray) -> BoolArray:
+        """Return which of the q terms of a query each of n passages has, (n, q)."""
+        starts = self.row_offsets[positions]
+        rows, owners = expand_ranges(starts, self.row_offsets[positions + 1] - starts)
+        found = np.zeros((len(positions), len(query.terms)), dtype=np.bool_)
+        if len(query.terms):
+            columns = np.minimum(query.terms.searchsorted(self.row_terms[rows]), len(query.terms) - 1)
+            is_found = query.terms[columns] == self.row_terms[rows]
+            found[owners[is_found], columns[is_found]] = True
+        return found
+
     def scores(self, question: str) -> FloatArray:
         """Return the BM25 score (P,) of every passage, 0 where no term matches; it reads the whole index."""
         return self.scores_at(self.query(question), np.arange(len(self), dtype=np.int32))

@@ -29,6 +29,7 @@ from clew.query.chain_search import (
 from clew.query.graph_walk import GraphWalk, QuestionWalk
 from clew.query.linking import NO_NAME_NOTE, LinkedQuestion
 from clew.query.question_vectors import SimilarPassages
+from clew.retrievers.coverage import PassageWords
 
 FEATURES = ("matching", "remaining", "value", "similarity", "passage", "degree", "named")
 """Features of a node, in order; all between about -1 and 1. Those of chains follow where the network reads them."""
@@ -63,6 +64,7 @@ class QuestionGraph:
     walk_passages: tuple[IntArray, FloatArray]
     notes: tuple[str, ...]  # explanations for the user
     chains: SentenceChains | None = None  # chains near the question, where the builder searches them
+    words: PassageWords | None = None  # the question's words in those that are ranked, where the builder looks
 
 
 class NodeFeatures(NamedTuple):
@@ -173,6 +175,7 @@ class PassageGraphBuilder:
             (walk.nodes, walk.scores),
             notes,
             None if found is None else found.chains,
+            PassageWords.find(walk.matches.lexical, walk.matches.full_query, passages),
         )
 
     def _add_chains(self, found: QuestionChains, passages: IntArray, inputs: NodeFeatures) -> None:

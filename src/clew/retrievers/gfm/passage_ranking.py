@@ -10,6 +10,7 @@ from typing import Protocol
 import numpy as np
 
 from clew.arrays import BoolArray, FloatArray, top_order
+from clew.retrievers.coverage import COVERAGE, PassageWords, order_by_coverage
 from clew.retrievers.gfm.passage_graphs import QuestionGraph
 
 
@@ -32,16 +33,22 @@ class Ranker(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class PassageRanker:
-    """Ranks passages that are nodes by their own score; passages that only the walk found follow, in its order."""
+    """Ranks passages that are nodes by their own score, and by what they cover of the question (see `coverage`).
+
+    Passages that only the walk found follow, in its order.
+    """
 
     def rank(
         self, graph: QuestionGraph, logits: FloatArray, vector: FloatArray, k: int, allowed: BoolArray
     ) -> RankedPassages:
-        """Return at most `k` passages of the graph by their logits (n,) (see `Ranker`)."""
+        """Return at most `k` passages of the graph by their logits (n,), with scores up to 1 (see `Ranker`)."""
         del vector, allowed  # the graph holds no other passages
         targets = np.flatnonzero(graph.targets)
-        best = targets[top_order(logits[targets], k)] if len(targets) else targets
-        scores = 1.0 / (1.0 + np.exp(-logits[best].astype(np.float64)))
+        by_logit = np.argsort(-logits[targets], kind="stable")
+        sigmoids = 1.0 / (1.0 + np.exp(-logits[targets[by_logit]].astype(np.float64)))
+        words = PassageWords.none(len(targets)) if graph.words is None else graph.words
+        order, covering = order_by_coverage(sigmoids, PassageWords(words.present[by_logit], words.weights), k)
+        best, scores = targets[by_logit[order]], covering / (1.0 + COVERAGE * bool(words.present.size))
         ranked = [(int(node), float(score)) for node, score in zip(graph.nodes[best], scores, strict=True)]
         nodes = best.tolist()
         passages, values = graph.walk_passages
