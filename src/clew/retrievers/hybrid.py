@@ -38,7 +38,7 @@ class Hybrid(SettingsRecord):
 
     label: ClassVar[str] = "hybrid"
 
-    words: Amount = setting(1.0, "weight of the question's words beside a cosine")
+    words: Amount = setting(1.3, "weight of the question's words beside a cosine")
     chains: Amount | None = setting(
         None, "weight of a passage's best chain, as a share of the best one; by default 0.3, 0 for many languages"
     )
