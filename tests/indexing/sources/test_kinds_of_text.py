@@ -41,6 +41,8 @@ def test_utf_16_and_32_without_a_mark_are_read(tmp_path: Path, encoding: str, wo
     assert (document.text, report.encodings) == (words, {str(tmp_path / "a.txt"): encoding})
     table = f"id;text\n1;{words}".encode(encoding)
     assert read_single(write_file(tmp_path / "t.csv", table)).text == words.strip()
+    lines = json.dumps({"text": words}, ensure_ascii=False) + "\n"
+    assert read_single(write_file(tmp_path / "l.jsonl", lines.encode(encoding))).text == words
     assert read_single(write_file(tmp_path / "p.html", f"<p>{words}</p>".encode(encoding))).text == words.strip()
 
 

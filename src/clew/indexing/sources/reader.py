@@ -37,7 +37,7 @@ from clew.indexing.sources.plain_text import (
     make_text_document,
 )
 from clew.indexing.sources.reading_report import ReadingReport
-from clew.indexing.sources.record_files import read_json_file, read_table_file
+from clew.indexing.sources.record_files import open_lines, read_json_file, read_table_file
 from clew.indexing.sources.records import STANDARD_COLUMNS, RecordColumns, read_json_lines
 from clew.indexing.sources.register import SourceRegister
 from clew.store.document_ids import IdSet
@@ -230,7 +230,9 @@ def _read_items(source: SourceFile, reading: _Reading) -> Iterator[SourcedDocume
     if source.suffix in ARCHIVE_SUFFIXES:
         yield from _read_archive(source, reading)
     elif source.suffix in JSON_LINES_SUFFIXES:
-        with source.path.open("rb") as lines:
+        with open_lines(source.path) as (lines, encoding):
+            if encoding != UTF_8:
+                report.encodings[source.item] = encoding
             yield from read_json_lines(_count_lines(lines, report), source.id, source.item, columns)
     elif source.suffix in TABLE_SUFFIXES:
         before = 0

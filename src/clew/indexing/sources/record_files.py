@@ -135,12 +135,32 @@ def read_json_file(
             yield Failure(item, str(error))
 
 
+@contextmanager
+def open_lines(path: Path) -> Iterator[tuple[Iterable[bytes], str]]:
+    """Yield the lines of a file, those of UTF-16 and UTF-32 in UTF-8, and its encoding; else as they are."""
+    with path.open("rb") as raw:
+        encoding = _wide_encoding(raw)
+        raw.seek(0)
+        if not encoding:
+            yield raw, UTF_8
+            return
+        with TextIOWrapper(raw, encoding) as text:
+            yield (line.encode("utf-8", "surrogatepass") for line in text), encoding
+
+
+def _wide_encoding(raw: IO[bytes]) -> str:
+    """Return the encoding of a file, read from its beginning, whose letters have NULs; "" where they have none."""
+    start = raw.read(8192)
+    if b"\0" not in start:
+        return ""
+    encoding, mark = find_encoding(start[: len(start) // 4 * 4 or None])
+    return encoding.removesuffix("-le").removesuffix("-be") if mark else encoding
+
+
 def _table_encoding(raw: IO[bytes]) -> str:
     """Return the encoding of a table, whose file is read from its beginning; InputError where it is binary."""
-    start = raw.read(8192)
-    if b"\0" in start:
-        encoding, mark = find_encoding(start[: len(start) // 4 * 4 or None])
-        return encoding.removesuffix("-le").removesuffix("-be") if mark else encoding
+    if wide := _wide_encoding(raw):
+        return wide
     raw.seek(0)
     decoder = getincrementaldecoder(UTF_8)()
     try:
