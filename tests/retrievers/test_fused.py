@@ -17,13 +17,16 @@ def passage(id_: str) -> Passage:
     return Passage(id_, id_, "", "", 0, 0)
 
 
-@given(st.lists(st.lists(st.sampled_from("abcdefgh"), unique=True), max_size=4))
-def test_fusion_equals_a_plain_loop(rankings: list[list[str]]) -> None:
+@given(st.lists(st.lists(st.sampled_from("abcdefgh"), unique=True), max_size=4), st.integers(0, 2))
+def test_fusion_equals_a_plain_loop(rankings: list[list[str]], least: int) -> None:
     expected: dict[str, Fraction] = {}
+    for id_ in {id_ for ranking in rankings for id_ in ranking}:
+        expected[id_] = Fraction(least, 61 + min(ranking.index(id_) for ranking in rankings if id_ in ranking))
     for ranking in rankings:
         for position in range(len(ranking)):
             expected[ranking[position]] = expected.get(ranking[position], Fraction(0)) + Fraction(1, 61 + position)
-    actual = weighted_rank_fusion([[passage(id_) for id_ in ranking] for ranking in rankings], [1.0] * len(rankings))
+    found = [[passage(id_) for id_ in ranking] for ranking in rankings]
+    actual = weighted_rank_fusion(found, [1.0] * len(rankings), least=least)
     assert {scored.item.id: scored.score for scored in actual} == pytest.approx(
         {k: float(v) for k, v in expected.items()}
     )
