@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from clew.errors import InputError
 from clew.indexing.chunking import Chunker, count_tokens
+from clew.text.places import title_with_headings
 from clew.types import Document, Passage
 
 TEXTS = st.lists(
@@ -176,3 +177,13 @@ def test_the_fingerprint_depends_on_the_settings() -> None:
     prints = {Chunker().fingerprint, Chunker(128).fingerprint, Chunker(256, 16).fingerprint}
     assert len(prints) == 3
     assert Chunker(256, 0).fingerprint == Chunker().fingerprint
+
+
+def test_the_first_sentence_stands_for_a_missing_title() -> None:
+    text = "The Heron is a boat of Lund. " + " ".join(f"Knot {n} holds." for n in range(60))
+    first, second, *_ = Chunker(max_tokens=40).split(Document("a", "", text))
+    assert title_with_headings(first.title, first.text, first.places) == ""
+    assert title_with_headings(second.title, second.text, second.places) == "The Heron is a boat of Lund."
+    assert not any(passage.places for passage in Chunker(max_tokens=40).split(Document("a", "Boats", text)))
+    assert not any(passage.places for passage in Chunker(max_tokens=40).split(Document("a", "", "word " * 90)))
+    assert not Chunker(max_tokens=400).split(Document("a", "", text))[0].places

@@ -18,9 +18,11 @@ from clew.errors import InputError
 from clew.text.display import format_count
 from clew.text.page_text import blank_unread
 from clew.text.places import cut_places
-from clew.types import Document, Passage
+from clew.text.sentences import sentence_spans
+from clew.types import Document, Passage, Place, PlaceStart
 
 _CHARACTERS_PER_TOKEN = 16
+_MAX_OPENING = 150  # characters of a first sentence that stands for a title
 _UNREAD_PER_TOKEN = 64
 _UNSPACED_SCRIPTS = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003134f"
 _UNREAD = "\ue000"  # for private use: neither a word nor white space
@@ -87,7 +89,7 @@ class Chunker:
         if count_tokens(read[start:end]) <= self.max_tokens:
             return [replace(whole, places=next(cut_places(document.places, document.text, [(start, end)])))]
         spans = self._join_unread(read, list(self._passage_spans(document.text, read, start, end)))
-        places = cut_places(document.places, document.text, spans)
+        places = cut_places(document.places or _opening_place(document, read), document.text, spans)
         return [
             replace(
                 whole,
@@ -127,6 +129,16 @@ class Chunker:
                 first, last = _strip_span(text, piece_start + first, piece_start + last)
                 if first < last:
                     yield first, last
+
+
+def _opening_place(document: Document, read: str) -> tuple[PlaceStart, ...]:
+    """Return the place of a whole text without a title: its first sentence stands for its heading, if it is short."""
+    if document.title:
+        return ()
+    opening = read[: 2 * _MAX_OPENING].replace(_UNREAD, " ")
+    start, end = next(iter(sentence_spans(opening)), (0, 0))
+    sentence = " ".join(opening[start:end].split())
+    return (PlaceStart(0, Place(heading=sentence)),) if 0 < len(sentence) <= _MAX_OPENING else ()
 
 
 def _strip_span(text: str, start: int, end: int) -> tuple[int, int]:
