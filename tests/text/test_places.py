@@ -93,8 +93,9 @@ def test_a_filter_knows_pages_and_headings_where_metadata_do_not() -> None:
     assert read_filter_fields(canonical_json(pack_metadata({"page": 9}, places), "")) == {"page": 9, "heading": "A"}
 
 
-def test_lines_and_file_times_change_no_hash_but_pages_do() -> None:
+def test_lines_and_file_times_change_no_hash_but_pages_and_headings_do() -> None:
     plain = document_hash(Document("a", "", TEXT), "")
-    assert document_hash(Document("a", "", TEXT, places=HEADINGS, origin={"modified": "2020"}), "") == plain
-    pages = [document_hash(Document("a", "", TEXT, places=(PlaceStart(0, Place(page=n)),)), "") for n in (1, 2)]
-    assert len({plain, *pages}) == 3
+    lines = (PlaceStart(0, Place(line=1)), PlaceStart(9, Place(line=2)))
+    assert document_hash(Document("a", "", TEXT, places=lines, origin={"modified": "2020"}), "") == plain
+    others = [*((PlaceStart(0, Place(page=n)),) for n in (1, 2)), HEADINGS]
+    assert len({plain, *(document_hash(Document("a", "", TEXT, places=places), "") for places in others)}) == 4

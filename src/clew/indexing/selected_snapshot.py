@@ -13,7 +13,7 @@ import json
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from pathlib import Path
 from typing import NamedTuple, final
@@ -39,8 +39,8 @@ from clew.store.kg_shards import shards_by_graph
 from clew.store.passage_table import PassageTable
 from clew.store.segment_files import segments_folder
 from clew.store.snapshot_files import is_complete, snapshot_folder
-from clew.text.places import PLACES_KEY, describe_places, is_part_of_text
-from clew.types import Document, Failure, Progress
+from clew.text.places import PLACES_KEY, describe_places
+from clew.types import Document, Failure, Place, PlaceStart, Progress
 
 MAX_SELECTED_PASSAGES = 100_000
 """Passages of a selection, at most: its snapshot is made while a search waits (bench/strict_filters.py)."""
@@ -251,7 +251,8 @@ def document_hash(document: Document, fingerprints: str) -> str:
         document.aliases,
         document.links,
     ]
-    if not is_part_of_text(document.places):
-        values.append(describe_places(document.places))
+    # Lines follow from the text, and nothing is read from them.
+    if places := [start for start in document.places if replace(start.place, line=None) != Place()]:
+        values.append(describe_places(PlaceStart(at, replace(place, line=None)) for at, place in places))
     text = json.dumps([*values, fingerprints], sort_keys=True, ensure_ascii=False, default=str)
     return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()

@@ -66,11 +66,6 @@ def stored_titles(titles: Sequence[str], texts: Sequence[str], metadata: Sequenc
     ]
 
 
-def is_part_of_text(places: Iterable[PlaceStart]) -> bool:
-    """Return whether places follow from the text alone, as lines and headings do, and pages do not."""
-    return not any(p.place.page or p.place.slide or p.place.sheet or p.place.row for p in places)
-
-
 def describe_places(places: Iterable[PlaceStart]) -> list[list[Any]]:
     """Return places in stored form: the offset of each, and its fields that are no defaults."""
     return [
