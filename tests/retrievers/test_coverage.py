@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clew.retrievers.coverage import COVERAGE, PassageWords, order_by_coverage
+from clew.retrievers.coverage import PassageWords, order_by_coverage
 from clew.text.bm25 import BM25Index
 
 VALUES = st.sampled_from([0.0, 0.1, 0.25, 0.5, 0.75, 1.0])
@@ -16,7 +16,7 @@ def plain_order(scores: list[float], words: list[set[int]], weights: list[float]
     order: list[int] = []
     covered: set[int] = set()
     while len(order) < min(k, len(scores)):
-        gains = [scores[p] + COVERAGE * sum(weights[t] for t in words[p] - covered) for p in range(len(scores))]
+        gains = [scores[p] + 0.5 * sum(weights[t] for t in words[p] - covered) for p in range(len(scores))]
         best = max((p for p in range(len(scores)) if p not in order), key=lambda p: (gains[p], -p))
         order.append(best)
         covered |= words[best]
@@ -28,13 +28,13 @@ def test_each_passage_is_the_best_of_those_left(passages: list[tuple[float, set[
     scores = [score for score, _ in passages]
     present = np.array([[t in own for t in range(4)] for _, own in passages], dtype=np.bool_).reshape(-1, 4)
     for k in (1, 3, 9):
-        order, values = order_by_coverage(np.array(scores), PassageWords(present, np.array(weights)), k)
+        order, values = order_by_coverage(np.array(scores), PassageWords(present, np.array(weights)), 0.5, k)
         assert order.tolist() == plain_order(scores, [own for _, own in passages], weights, k)
         assert values.tolist() == sorted(values.tolist(), reverse=True)
 
 
 def test_without_words_scores_alone_decide() -> None:
-    order, values = order_by_coverage(np.array([0.5, 0.75, 0.5]), PassageWords.none(3), 3)
+    order, values = order_by_coverage(np.array([0.5, 0.75, 0.5]), PassageWords.none(3), 0.5, 3)
     assert (order.tolist(), values.tolist()) == ([1, 0, 2], [0.75, 0.5, 0.5])
 
 

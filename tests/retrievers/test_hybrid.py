@@ -7,8 +7,7 @@ import pytest
 
 from clew.index import Index, create
 from clew.models.encoders.int4_e5 import Int4E5
-from clew.retrievers.coverage import COVERAGE
-from clew.retrievers.hybrid import Hybrid, build_hybrid
+from clew.retrievers.hybrid import Hybrid, HybridWeights, build_hybrid
 from clew.text.normalization import Analyzer
 from clew.types import Document
 from tests.small_index import DOCUMENTS
@@ -39,7 +38,7 @@ def test_a_score_is_the_best_cosine_and_the_share_of_the_words(small: Index) -> 
         own = np.isin(query.terms, context.lexical.passage_terms(row))
         new = query.weights[own & ~covered].sum() / query.weights.sum()
         covered |= own
-        assert scored.score == pytest.approx(max(cosines) + 0.5 * words / most + COVERAGE * new, abs=1e-5)
+        assert scored.score == pytest.approx(max(cosines) + 0.5 * words / most + 0.5 * new, abs=1e-5)
     assert [one.score for one in found] == sorted((one.score for one in found), reverse=True)
 
 
@@ -80,7 +79,7 @@ def test_the_best_chain_of_a_passage_counts(small: Index) -> None:
 
 
 def test_chains_count_where_words_are_of_one_language(small: Index, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert build_hybrid(small.context, Hybrid()).chains > 0
+    assert build_hybrid(small.context, Hybrid()).weights == HybridWeights()
     monkeypatch.setattr(Int4E5, "fingerprint", small.context.encoder.fingerprint)
-    assert build_hybrid(small.context, Hybrid()).chains == 0
-    assert build_hybrid(small.context, Hybrid(chains=1)).chains == 1
+    assert build_hybrid(small.context, Hybrid()).weights == HybridWeights(0.5, 0, 0)
+    assert build_hybrid(small.context, Hybrid(chains=1)).weights == HybridWeights(0.5, 1, 0)

@@ -1,6 +1,6 @@
 """Passages that cover a question: each next one counts for the question's words that no passage before it has.
 
-    value(p) = score(p) + 0.5 sum_t w(t) [t is in p, and in none before]
+    value(p) = score(p) + weight sum_t w(t) [t is in p, and in none before]
 
 A question over several facts gets passages for each of them before a second one for the same.
 Source: Lin and Bilmes, "A Class of Submodular Functions for Document Summarization" (2011), section 4.1, maximised step
@@ -13,8 +13,6 @@ import numpy as np
 
 from clew.arrays import BoolArray, DoubleArray, FloatArray, IntArray, LongArray, top_order
 from clew.text.bm25 import BM25Index, QueryTerms
-
-COVERAGE = 0.5  # weight of all words of a question; chosen on hotpotqa/dev, musique-dev and wild together
 
 
 class PassageWords(NamedTuple):
@@ -34,17 +32,20 @@ class PassageWords(NamedTuple):
         return cls(lexical.has_terms(query, passages), query.weights / max(float(query.weights.sum()), 1e-9))
 
 
-def order_by_coverage(scores: FloatArray | DoubleArray, words: PassageWords, k: int) -> tuple[LongArray, DoubleArray]:
+def order_by_coverage(
+    scores: FloatArray | DoubleArray, words: PassageWords, weight: float, k: int
+) -> tuple[LongArray, DoubleArray]:
     """Return the positions (m,) of the `k` passages of n to come first, and their values, which never rise.
 
-    `scores` are (n,); equal values come in the order of positions.
+    `scores` are (n,), and all words of the question have a `weight` beside them; equal values come in the order of
+    positions.
     """
     left, rest = words.weights.copy(), scores.astype(np.float64)
     chosen: list[int] = []
     values: list[float] = []
     count = min(k, len(scores))
     while len(chosen) < count and left.any():
-        found = rest + COVERAGE * (words.present * left).sum(axis=1)
+        found = rest + weight * (words.present * left).sum(axis=1)
         best = int(found.argmax())
         chosen.append(best)
         values.append(float(found[best]))

@@ -29,8 +29,20 @@ from clew.retrievers.supporting_passages import explain_walk
 from clew.text.bm25 import BM25Index
 from clew.types import Evidence
 
-_CHAINS = 0.3  # weight of chains; words join them, so that they mislead where the question is in another language
 _CANDIDATES = 200  # passages that are scored, of the nearest and of those with the rarest words each
+
+
+@dataclass(frozen=True, slots=True)
+class HybridWeights:
+    """Weights beside the best cosine of a passage."""
+
+    words: float = 1.3  # of the question's words
+    chains: float = 0.3  # of its best chain, as a share of the best one
+    coverage: float = 0.5  # of the words that no passage before has
+
+
+# Cosines of this encoder lie close together; words and chains mislead where the question is in another language.
+_OF_MANY_LANGUAGES = HybridWeights(words=0.5, chains=0.0, coverage=0.0)
 
 
 class Hybrid(SettingsRecord):
@@ -38,7 +50,9 @@ class Hybrid(SettingsRecord):
 
     label: ClassVar[str] = "hybrid"
 
-    words: Amount = setting(1.3, "weight of the question's words beside a cosine")
+    words: Amount | None = setting(
+        None, "weight of the question's words beside a cosine; by default 1.3, 0.5 for many languages"
+    )
     chains: Amount | None = setting(
         None, "weight of a passage's best chain, as a share of the best one; by default 0.3, 0 for many languages"
     )
@@ -52,8 +66,7 @@ class HybridRetriever(PassageRetriever):
     similar: SimilarPassages
     encode: Callable[[Sequence[str]], FloatArray]  # encodes questions to unit rows (n, d)
     lexical: BM25Index  # of the same passages
-    words: float
-    chains: float
+    weights: HybridWeights
     chain_search: ChainSearch
     quoter: ChainQuoter | None  # None where neither chains nor walks are shown
 
@@ -70,11 +83,15 @@ class HybridRetriever(PassageRetriever):
         if index.vectors is not None:
             sentences, owners = sentences_of(found, index.offsets)
             np.maximum.at(scores, owners, index.vectors.similarities(sentences, vector[None])[:, 0])
-        scores += self.words * self.lexical.scores_at(query, found) / max(self.lexical.weigh_words(question), 1e-9)
+        scores += (
+            self.weights.words * self.lexical.scores_at(query, found) / max(self.lexical.weigh_words(question), 1e-9)
+        )
         walked = self.chain_search.search(question, allowed)
         _, in_found, in_walked = np.intersect1d(found, walked.passages, assume_unique=True, return_indices=True)
-        scores[in_found] += self.chains * walked.chain_shares[in_walked]
-        order, values = order_by_coverage(scores, PassageWords.find(self.lexical, query, found), k)
+        scores[in_found] += self.weights.chains * walked.chain_shares[in_walked]
+        order, values = order_by_coverage(
+            scores, PassageWords.find(self.lexical, query, found), self.weights.coverage, k
+        )
         ranked = list(zip(found[order].tolist(), values.tolist(), strict=True))
         if self.quoter is None:
             return make_evidence(scope.scored_passages(ranked), (), notes, started)
@@ -88,8 +105,7 @@ def build_hybrid(context: IndexContext, settings: Hybrid) -> HybridRetriever:
     """Return the retriever over one index; raises InputError where the index has no vectors."""
     similar, chain_search, snapshot = context.similar_passages(), context.chain_search(), context.scope.snapshot
     quoter = ChainQuoter(snapshot, context.lexical, snapshot.sentences) if context.paths_per_passage else None
-    usual = 0.0 if context.encoder.fingerprint == Int4E5.fingerprint else _CHAINS
-    chains, encode = usual if settings.chains is None else settings.chains, context.encode_questions
-    return HybridRetriever(
-        context.scope, similar, encode, context.lexical, settings.words, chains, chain_search, quoter
-    )
+    weights = _OF_MANY_LANGUAGES if context.encoder.fingerprint == Int4E5.fingerprint else HybridWeights()
+    given = {name: weight for name in ("words", "chains") if (weight := getattr(settings, name)) is not None}
+    weights, encode = replace(weights, **given), context.encode_questions
+    return HybridRetriever(context.scope, similar, encode, context.lexical, weights, chain_search, quoter)

@@ -10,8 +10,10 @@ from typing import Protocol
 import numpy as np
 
 from clew.arrays import BoolArray, FloatArray, top_order
-from clew.retrievers.coverage import COVERAGE, PassageWords, order_by_coverage
+from clew.retrievers.coverage import PassageWords, order_by_coverage
 from clew.retrievers.gfm.passage_graphs import QuestionGraph
+
+_COVERAGE = 1.6  # weight of the words that no passage before has, beside a logit
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,11 +46,10 @@ class PassageRanker:
         """Return at most `k` passages of the graph by their logits (n,), with scores up to 1 (see `Ranker`)."""
         del vector, allowed  # the graph holds no other passages
         targets = np.flatnonzero(graph.targets)
-        by_logit = np.argsort(-logits[targets], kind="stable")
-        sigmoids = 1.0 / (1.0 + np.exp(-logits[targets[by_logit]].astype(np.float64)))
         words = PassageWords.none(len(targets)) if graph.words is None else graph.words
-        order, covering = order_by_coverage(sigmoids, PassageWords(words.present[by_logit], words.weights), k)
-        best, scores = targets[by_logit[order]], covering / (1.0 + COVERAGE * bool(words.present.size))
+        order, covering = order_by_coverage(logits[targets], words, _COVERAGE, k)
+        best = targets[order]
+        scores = 1.0 / (1.0 + np.exp(_COVERAGE * bool(words.present.size) - covering))
         ranked = [(int(node), float(score)) for node, score in zip(graph.nodes[best], scores, strict=True)]
         nodes = best.tolist()
         passages, values = graph.walk_passages
