@@ -10,6 +10,7 @@ import pytest
 from clew.indexing.sources.markdown import read_front_matter
 from clew.indexing.sources.reader import read_documents
 from clew.indexing.sources.reading_report import ReadingReport
+from clew.indexing.sources.record_files import check_columns
 from clew.indexing.sources.records import RecordColumns
 from clew.types import Document, Failure, Place
 from tests.indexing.sources.reading import only_documents, read_failure, read_single, write_file
@@ -44,6 +45,19 @@ def test_utf_16_and_32_without_a_mark_are_read(tmp_path: Path, encoding: str, wo
     lines = json.dumps({"text": words}, ensure_ascii=False) + "\n"
     assert read_single(write_file(tmp_path / "l.jsonl", lines.encode(encoding))).text == words
     assert read_single(write_file(tmp_path / "p.html", f"<p>{words}</p>".encode(encoding))).text == words.strip()
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-32-le"])
+@pytest.mark.parametrize(("name", "line"), [("t.csv", "id,text\na,one two\n"), ("l.jsonl", '{"text": "one two"}\n')])
+def test_records_that_end_within_a_letter_are_a_failure(tmp_path: Path, encoding: str, name: str, line: str) -> None:
+    *documents, failure = read_documents([write_file(tmp_path / name, line.encode(encoding) + b"a")])
+    assert [document.text for document in only_documents(documents)] == ["one two"]
+    assert f"invalid {encoding.upper()} in its first" in getattr(failure, "reason", "")
+
+
+def test_keys_of_lines_in_utf_16_are_columns(tmp_path: Path) -> None:
+    lines = write_file(tmp_path / "l.jsonl", '{"body": "one"}\n'.encode("utf-16"))
+    check_columns([lines, write_file(tmp_path / "t.csv", "name\nAda\n")], RecordColumns(text=("body",)))
 
 
 @pytest.mark.parametrize(

@@ -36,8 +36,9 @@ def unpack_archive(archive: Path) -> Iterator[Path]:
                     raise InputError(f"the archive has the name {name!r:.80}, which leads out of it: {_ADVICE}")
                 extract()
         except _FAULTS as error:
+            reason = f"{type(error).__name__}: {str(error).partition(chr(10))[0]}"[:200]
             raise InputError(
-                f"a single packed file, or an archive that is damaged or locked ({error!r:.60}): {_ADVICE}"
+                f"a single packed file, or an archive that is damaged or locked ({reason.rstrip(':')}): {_ADVICE}"
             ) from error
         yield Path(folder)
 

@@ -69,7 +69,7 @@ def _open_table(source: SourceFile, columns: RecordColumns) -> Iterator[tuple[IO
         raw.seek(0)
         # Bytes that are not UTF-8 become lone surrogates, so that only their row fails.
         name, errors = ("utf-8-sig", "surrogateescape") if encoding == UTF_8 else (encoding, "strict")
-        with TextIOWrapper(raw, encoding=name, errors=errors, newline="") as text:
+        with TextIOWrapper(raw, encoding=name, errors=errors, newline="") as text, _refuse_invalid(raw, encoding):
             stated = _STATED_DELIMITER.fullmatch(text.readline())
             rows: Iterable[str] = chain(["\n"], text)  # the lines keep their numbers
             if stated is None:
@@ -144,8 +144,19 @@ def open_lines(path: Path) -> Iterator[tuple[Iterable[bytes], str]]:
         if not encoding:
             yield raw, UTF_8
             return
-        with TextIOWrapper(raw, encoding) as text:
+        with TextIOWrapper(raw, encoding) as text, _refuse_invalid(raw, encoding):
             yield (line.encode("utf-8", "surrogatepass") for line in text), encoding
+
+
+@contextmanager
+def _refuse_invalid(raw: IO[bytes], encoding: str) -> Iterator[None]:
+    """Raise an InputError where what is read of a file's text is no text of its encoding."""
+    try:
+        yield
+    except UnicodeDecodeError as error:
+        raise InputError(
+            f"invalid {encoding.upper()} in its first {raw.tell()} bytes; save the file as UTF-8"
+        ) from error
 
 
 def _wide_encoding(raw: IO[bytes]) -> str:
@@ -313,7 +324,7 @@ def _read_names(source: SourceFile, columns: RecordColumns) -> list[str]:
                 _, header = next(csv_rows(text, delimiter, _MAX_CELL_CHARACTERS), (0, []))
                 return [] if isinstance(header, csv.Error) else _read_header(header, STANDARD_COLUMNS)
         if source.suffix in JSON_LINES_SUFFIXES:
-            with source.path.open("rb") as lines:
+            with open_lines(source.path) as (lines, _):
                 records: list[object] = [json.loads(line) for line in islice(lines, _JSON_LINES) if line.strip()]
         elif source.suffix == ".json":
             records = list(_find_records(json.loads(decode_bytes(source.path.read_bytes())[0])) or ())
