@@ -34,6 +34,15 @@ def sentences_of(*texts: tuple[str, str]) -> list[Sentence]:
     return split_sentences(Evidence(tuple(Scored(p, 1.0) for p in passages)), find_mentions)
 
 
+def test_menus_are_no_sentences_to_quote() -> None:
+    menu = "".join(f"* [{name}](https://a.example/{name})\n" for name in ("Home", "Careers", "Shop"))
+    body = (
+        "The ferry was launched in 1952. It carries cars, bicycles and people across the sound all day, but on Sundays."
+    )
+    found = [one.text for one in sentences_of(("Ferry", f"{menu}\n{body} See [the map](https://a.example/map)."))]
+    assert found == [*body.replace(". ", ".\n").split("\n"), "See [the map](https://a.example/map)."]
+
+
 @pytest.mark.parametrize(
     ("question", "answer"),
     [

@@ -21,6 +21,7 @@ from clew.answering.sentence_selection import (
     select_sentences,
 )
 from clew.text.normalization import name_key, strip_parentheses, tokens
+from clew.text.page_text import blank_unread
 from clew.text.sentences import sentence_spans
 from clew.types import Evidence, Mention
 
@@ -66,16 +67,17 @@ def analyze_question(question: str, evidence: Evidence, name_finder: NameFinder)
 def split_sentences(
     evidence: Evidence, name_finder: NameFinder, language: QuestionLanguage = ENGLISH
 ) -> list[Sentence]:
-    """Return the sentences of the distinct passages, without headings; their stems are those of a language."""
+    """Return the sentences of the distinct passages but for headings and menus; their stems are of a language."""
     sentences = []
     for rank, passage in enumerate({scored.item.id: scored.item for scored in evidence.passages}.values()):
         title = name_key(strip_parentheses(passage.title))
         title_stems = [word for word, _ in find_content_stems(passage.title, language=language)]
-        for start, end in sentence_spans(passage.text):
-            if passage.text.startswith("#", start):
+        text = blank_unread(passage.text)
+        for start, end in sentence_spans(text):
+            if text.startswith("#", start):
                 continue  # a heading answers nothing
-            words = tuple(find_content_stems(passage.text[start:end], start, language))
-            mentions = name_finder(passage.text, start, end)
+            words = tuple(find_content_stems(text[start:end], start, language))
+            mentions = name_finder(text, start, end)
             mentions = tuple(m for m in mentions if start <= m.start < m.end <= end)
             names = frozenset((*(name_key(m.name) for m in mentions), title)) - {""}
             stem_set = frozenset((*(word for word, _ in words), *title_stems))

@@ -83,6 +83,14 @@ def test_marks_and_targets_of_links_are_not_read(tokenizer: Tokenizer) -> None:
     assert strip_marks(text, start, end) == "by Colin"  # a link whose end is beyond
 
 
+def test_menus_are_not_read(tokenizer: Tokenizer) -> None:
+    menu = "".join(f"* [{name}](https://a.example/{name})\n" for name in ("Home", "Careers", "Shop"))
+    body = "The ferry was launched in 1952 and carries twelve cars across the sound. " * 2
+    window = WindowMaker(tokenizer).make("Careers", [ReaderText("", f"{menu}\n{body.strip()}")])
+    ((_, start, end),) = window.stretches()
+    assert (start, end) == (len(menu) + 1, len(menu) + len(body))
+
+
 def test_a_row_is_spelt_and_other_rows_of_its_table_are_left_out(tokenizer: Tokenizer) -> None:
     rows = [f"widget: part {number}; owner: team {number}; Crew (most): {number}" for number in (1, 2, 12)]
     text = "\n\n".join([*rows, "city: Oslo; country: Norway"])

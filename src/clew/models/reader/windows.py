@@ -2,9 +2,9 @@
 
 A window is `[CLS] question [SEP] title : sentences [SEP] title : sentences [SEP] ...`, texts in the order given. What
 does not fit is left out by sentences: preferred ones stay first, then the first sentence of each text, then those that
-share rare words with the question. Headings stand before the sentence below them and answer nothing; targets of links
-and marks of Markdown are not read. Of the rows of a table those stay of whose cells the question names most, spelt as
-sentences, "owner of widget-7 is team-9."; an answer is within one cell, and a short one is whole.
+share rare words with the question. Headings stand before the sentence below them and answer nothing; menus, targets of
+links and marks of Markdown are not read. Of the rows of a table those stay of whose cells the question names most,
+spelt as sentences, "owner of widget-7 is team-9."; an answer is within one cell, and a short one is whole.
 
 Source: own rules. Differs from the source: nothing.
 """
@@ -22,6 +22,7 @@ import numpy as np
 from clew.arrays import LongArray
 from clew.text.mentions import MAX_CELL_NAME
 from clew.text.normalization import name_key
+from clew.text.page_text import blank_unread
 from clew.text.rows import RowCell, find_key, row_cells
 from clew.text.sentences import sentence_spans
 from clew.types import Evidence
@@ -136,7 +137,7 @@ class WindowMaker:
         ids, offsets = ids[ids >= 0].tolist(), offsets[ids >= 0]
         found: list[_Sentence] = []
         headings: list[str] = []  # above the next sentence
-        for start, end in sentence_spans(content):
+        for start, end in sentence_spans(blank_unread(content)):
             if content.startswith("#", start):  # it answers nothing
                 words = content[start:end].lstrip("#").strip()
                 headings += [words] if words != text.title else []
