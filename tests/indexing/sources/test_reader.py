@@ -299,6 +299,7 @@ def test_markdown_without_a_heading_is_called_by_its_file(tmp_path: Path) -> Non
     [
         (b'\n \n{"id": "a", "text": "t"}\n{"text": "u"}\n', ["a", "stdin:4"]),
         (b'\xef\xbb\xbf {"id": "a", "text": "t"}', ["a"]),
+        ('{"id": "a", "text": "t"}\n{"text": "ü"}\n'.encode("utf-16"), ["a", "stdin:2"]),
         (b"\n  plain {text}\n", ["stdin"]),
     ],
 )

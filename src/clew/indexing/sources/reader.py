@@ -310,4 +310,7 @@ def _read_standard_input(stdin: IO[bytes], columns: RecordColumns) -> Iterator[S
     else:
         text, _ = decode_bytes(b"".join(opening) + stdin.read())
         check_text(text)
-        yield SourcedDocument("stdin", make_text_document("stdin", "", text))
+        if text.lstrip().startswith("{"):  # lines of UTF-16 or UTF-32
+            yield from read_json_lines(map(str.encode, text.split("\n")), "stdin", "stdin", columns)
+        else:
+            yield SourcedDocument("stdin", make_text_document("stdin", "", text))
