@@ -12,7 +12,7 @@ from clew.errors import InputError
 from clew.index import Index
 from clew.models.encoders.registry import DEFAULT_ENCODER
 from clew.query.example_questions import _is_of_names
-from clew.query.overview import describe_foreign_text
+from clew.query.overview import describe_foreign_text, guess_language
 from clew.types import Document, Evidence, Place, PlaceStart, Scored
 from tests.small_index import DOCUMENTS, make_index
 
@@ -185,6 +185,11 @@ def test_values_of_fields_are_filters_as_written(index: Index) -> None:
     for field in index.overview().fields:
         for value in field.examples:
             assert len(index.documents.filter(f'"{field.name}" = {value}'))
+
+
+def test_single_letters_of_a_table_tell_no_language() -> None:
+    assert guess_language("rack: rack-4; owner: Team E\n\nrack: rack-5; owner: Team O") == ""
+    assert guess_language("O barco é de Lisboa e navega para o sul.") == "Portuguese"
 
 
 def test_languages_are_guessed_by_words_and_scripts(small: Index) -> None:

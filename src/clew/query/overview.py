@@ -173,7 +173,8 @@ def guess_language(text: str) -> str:
     words = Counter(text[:2_000].casefold().split())
     counts = {name: sum(words[word] for word in common.split()) for name, common in _COMMON_WORDS.items()}
     best = max(counts, key=counts.__getitem__)
-    return best if counts[best] else ""
+    is_told = any(words[word] for word in _COMMON_WORDS[best].split() if len(word) > 1)  # not by "Team E" of a table
+    return best if is_told else ""
 
 
 def _script(letter: str) -> str:
