@@ -16,7 +16,7 @@ from clew.text.bm25 import BM25Index, QueryTerms
 
 
 class PassageWords(NamedTuple):
-    """Which of the q terms of a question are in each of n passages."""
+    """The q terms of a question, and which of them are in each of n passages."""
 
     present: BoolArray  # (n, q)
     weights: DoubleArray  # (q,) of sum 1
