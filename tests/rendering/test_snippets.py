@@ -54,6 +54,12 @@ def test_the_sentence_that_matches_is_shown_with_its_words_marked() -> None:
     assert len(snippet.text) <= 300 + len("... ") + len(" ...")
 
 
+def test_the_sentence_with_an_identifier_in_another_spelling_is_shown() -> None:
+    rows = "\n\n".join(f"Order AX-4000-{n} from the store at the harbour." for n in range(10, 40))
+    assert SnippetMaker("ax400023", Evidence()).make(passage(rows)).text.count("AX-4000-23") == 1
+    assert SnippetMaker("ax400023", Evidence()).make(passage(rows)).start == rows.index("Order AX-4000-23")
+
+
 def test_without_a_match_it_is_the_beginning_without_the_heading() -> None:
     snippet = SnippetMaker("zebras", Evidence()).make(passage(f"# Log\n\n{FILLER}"))
     assert snippet.text.startswith("Nothing of note")

@@ -58,7 +58,7 @@ def test_it_is_the_default_where_documents_are_long(tmp_path: Path) -> None:
     index.add([Document("long", "A long tale", said * 120)])
     assert index.resolve_retriever() == "hybrid"
     evidence = index.search("Who built the Heron that sailed for Lund?", 3)
-    assert evidence.notes == ("retriever hybrid, since the documents are long, or the vectors are of many languages",)
+    assert evidence.notes == ("retriever hybrid, since most passages are parts of long documents",)
     ids = {scored.item.id for scored in evidence.passages}
     assert evidence.chains
     assert {quote.passage_id for chain in evidence.chains for quote in chain.item.sentences} & ids

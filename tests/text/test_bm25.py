@@ -153,6 +153,16 @@ def test_the_weight_of_a_questions_words_is_that_of_the_words_alone() -> None:
     assert index.query(question).weights.sum() > expected
 
 
+def test_a_question_that_is_a_number_is_an_identifier() -> None:
+    index = BM25Index.build(["Issue #4521 is open.", "Nothing of 1999."])
+    assert [len(index.query_identifiers(text).terms) for text in ("#4521", "4521", "issue 4521", "open")] == [
+        1,
+        1,
+        0,
+        0,
+    ]
+
+
 def test_a_question_of_thousands_of_terms(random_texts: list[str]) -> None:
     index = BM25Index.build([*random_texts, " ".join(f"x{i}" for i in range(9000))])
     question = " ".join([*(f"x{i}" for i in range(9000)), *(f"w{i}" for i in range(800))])

@@ -71,6 +71,8 @@ def test_a_passage_is_read_under_the_headings_that_it_does_not_have_itself() -> 
     first, second, *_ = Chunker(max_tokens=40).split(document)
     read = [title_with_headings(p.title, p.text, p.places) for p in (first, second)]
     assert read == ["Guide", "Guide, Ropes"]
+    places = (PlaceStart(0, Place(heading="Use > the users > Log")),)
+    assert title_with_headings("Users", "Log in.", places) == "Users, Use"
     (stored,) = stored_titles([second.title], [second.text], [canonical_json(pack_metadata({}, second.places), "it")])
     assert stored == "Guide, Ropes"
 

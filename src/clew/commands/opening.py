@@ -16,7 +16,7 @@ from clew.index import open as open_index
 from clew.models.encoders.registry import open_encoder
 from clew.models.llm.access import LLMClientFactory
 from clew.plugins.spec import split_list, split_settings
-from clew.retrievers.registry import describe_default, parse_retriever
+from clew.retrievers.registry import parse_retriever
 from clew.settings import Settings, load_settings
 from clew.store.dataset import open_dataset
 from clew.store.location import locate
@@ -29,7 +29,7 @@ with hide_modules(["pandas"]):  # where there is one, pyarrow loads it here, for
 
 # Some stand here for commands that import this module when they are called.
 __all__ = [
-    "apply_options", "check_creation", "describe_default", "index_exists", "load_settings", "make_llm_factory",
+    "apply_options", "check_creation", "index_exists", "load_settings", "make_llm_factory",
     "open_index", "open_or_create", "parse_retriever", "retriever_names",
 ]  # fmt: skip
 

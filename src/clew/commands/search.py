@@ -170,11 +170,11 @@ def _open_index(location: str, options: SearchOptions, progress: "Progress") -> 
 def _find_evidence(
     opened: "Index", where: str | None, retriever: str, question: str, options: SearchOptions
 ) -> "Evidence":
-    from clew.commands.opening import describe_default, load_settings, parse_retriever
+    from clew.commands.opening import load_settings, parse_retriever
 
     settings, named = load_settings(), options.retriever.retriever
     k = settings.k if options.k is None else options.k
     spec = parse_retriever(retriever)
     evidence = opened.search(question, k, spec, where, options.paths, options.topic or ())
     is_chosen = (settings.retriever if named is None else named) == AUTO_RETRIEVER
-    return replace(evidence, notes=(*evidence.notes, *describe_default(retriever))) if is_chosen else evidence
+    return replace(evidence, notes=(*evidence.notes, *opened.describe_default(retriever))) if is_chosen else evidence

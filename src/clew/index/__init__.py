@@ -109,6 +109,10 @@ class Index(CorrectableIndex, ReadableIndex):
             return spec
         return default_retriever(self.context, str(self.table.settings["encoder_fingerprint"]))
 
+    def describe_default(self, name: str) -> tuple[str, ...]:
+        """Return a note on why a retriever was chosen for "auto" here; none for the usual one."""
+        return describe_default(name, str(self.table.settings["encoder_fingerprint"]))
+
     def search(
         self,
         question: str,
@@ -134,7 +138,7 @@ class Index(CorrectableIndex, ReadableIndex):
         check_strings(topics, "topics")
         if isinstance(retriever, str) and retriever == AUTO_RETRIEVER:
             evidence = self.search(question, k, chosen := self.resolve_retriever(), where, paths, topics)
-            return replace(evidence, notes=(*evidence.notes, *describe_default(str(chosen))))
+            return replace(evidence, notes=(*evidence.notes, *self.describe_default(str(chosen))))
         opened = self.retriever(retriever, paths)
         with one_blas_thread():
             if not topics:

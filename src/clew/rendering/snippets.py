@@ -16,6 +16,7 @@ from typing import final
 
 from clew.rendering.markup import plain_line, plain_text
 from clew.text.display import to_single_line
+from clew.text.identifiers import MARKED, find_identifiers, identifier_terms, question_terms
 from clew.text.normalization import name_key, terms_of_words, token_keys, tokens
 from clew.text.sentences import sentence_spans
 from clew.types import Evidence, Passage
@@ -43,6 +44,7 @@ class SnippetMaker:
 
     def __init__(self, question: str, evidence: Evidence) -> None:
         self._terms = {term for term in terms_of_words(token_keys(question)) if term}
+        self._identifiers = {term for term in question_terms(question) if term[0] in MARKED}
         self._quotes: dict[str, list[str]] = {}
         for chain in evidence.chains:
             for sentence in chain.item.sentences:
@@ -77,6 +79,8 @@ class SnippetMaker:
         title = set(terms_of_words(token_keys(passage.title)))
         found = self._terms.intersection(terms_of_words(token_keys(sentence)))
         score = sum(_TITLE_WORTH if term in title else 1.0 for term in found)
+        written = find_identifiers(sentence, tokens(sentence))
+        score += len(self._identifiers.intersection(term for *_, one in written for term in identifier_terms(one)))
         if any(quote and (quote in sentence or sentence in quote) for quote in self._quotes.get(passage.id, ())):
             score += _QUOTE_WORTH
         return score + _NAME_WORTH * sum(len(name) >= _MIN_NAME and name in sentence for name in names)

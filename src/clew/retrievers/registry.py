@@ -237,12 +237,13 @@ def default_retriever(context: IndexContext, encoder_fingerprint: str) -> str:
     return "hybrid" if encoder_fingerprint == Int4E5.fingerprint else "chains"
 
 
-def describe_default(name: str) -> tuple[str, ...]:
-    """Return a note on why a retriever was chosen for an index; none for `gfm`, the usual one."""
+def describe_default(name: str, encoder_fingerprint: str) -> tuple[str, ...]:
+    """Return a note on why a retriever was chosen for an index of an encoder; none for `gfm`, the usual one."""
+    is_of_many = encoder_fingerprint == Int4E5.fingerprint
     reasons = {
         "frag": "the index holds facts and no passages",
         "chains": "the index has no vectors that the weights of gfm read",
-        "hybrid": "the documents are long, or the vectors are of many languages",
+        "hybrid": "the vectors are of many languages" if is_of_many else "most passages are parts of long documents",
     }
     return (f"retriever {name}, since {reasons[name]}",) if name in reasons else ()
 

@@ -14,7 +14,7 @@ from clew.index import Index
 from clew.plugins.records import SettingsRecord
 from clew.plugins.tracing import trace_calls
 from clew.protocols import Retriever, TopicRetriever
-from clew.retrievers.registry import RETRIEVERS, describe_default, open_retriever, parse_retriever
+from clew.retrievers.registry import RETRIEVERS, open_retriever, parse_retriever
 from clew.server import records
 from clew.server.access import Access
 from clew.server.open_indexes import OpenVersion
@@ -107,7 +107,7 @@ def _retrieve(
         found = retriever.retrieve_about(list(questions), [request.topics] * len(questions), request.k, where)
     else:
         raise InputError(f"topics are for retrievers of paths, such as frag, not {describe_retriever(spec)}")
-    notes = describe_default(describe_retriever(spec)) if chosen == AUTO_RETRIEVER else ()
+    notes = index.describe_default(describe_retriever(spec)) if chosen == AUTO_RETRIEVER else ()
     within = access.where if index is version.index else None
     finished = [index.finish(evidence, where, within) for evidence in found]
     return describe_retriever(spec), [replace(each, notes=(*each.notes, *notes)) for each in finished]

@@ -192,8 +192,15 @@ class BM25Index:
         return self._known_terms([*Analyzer().terms(question), *question_terms(question)])
 
     def query_identifiers(self, question: str) -> QueryTerms:
-        """Return those terms of a question that stand for identifiers, or for two neighbouring parts of one."""
-        return self._known_terms([term for term in question_terms(question) if term[0] == MARKED[0]])
+        """Return those terms of a question that stand for identifiers, or for two neighbouring parts of one.
+
+        Those are all words of a question that has no others than with digits, as `4521`.
+        """
+        words = Analyzer().terms(question)
+        is_number = bool(words) and all(not word.isalpha() for word in words)
+        return self._known_terms(
+            words if is_number else [term for term in question_terms(question) if term[0] == MARKED[0]]
+        )
 
     def weigh_words(self, question: str) -> float:
         """Return the weight of a question's words, as in `query`; those that no passage has count as the rarest."""

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 from typing import Any
 
+from clew.text.normalization import name_key
 from clew.types import Place, PlaceStart
 
 PLACES_KEY = "\u2316"
@@ -51,9 +52,10 @@ def title_with_headings(title: str, text: str, places: Sequence[PlaceStart]) -> 
     Those that the title has, and those that the passage begins with, are not repeated.
     """
     above = places[0].place.heading.split(_HEADING_SEPARATOR) if places and not places[0].offset else []
-    first, known = text[:_MAX_HEADING_CHARACTERS].partition("\n")[0], title
+    first, known = name_key(text[:_MAX_HEADING_CHARACTERS].partition("\n")[0]), title
     for heading in above:
-        if heading and heading not in known and heading not in first:
+        key = f" {name_key(heading)} "
+        if heading and key not in f" {name_key(known)} " and key not in f" {first} ":
             known = f"{known}, {heading}" if known else heading
     return known
 
