@@ -54,7 +54,7 @@ FORBIDDEN = {
 }
 # Every file and folder of retrievers/ is a retriever, which imports no other one, but for the registry and these.
 SHARED_BY_RETRIEVERS = {
-    "evidence", "object_retriever", "spec", "supporting_passages",
+    "coverage", "evidence", "object_retriever", "spec", "supporting_passages",
 }  # fmt: skip
 WRAPPERS = {"reranked"}  # what the registry puts around another retriever
 RETRIEVER_IMPORTS = {  # of retrievers that are built on another one

@@ -39,9 +39,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path, default=WORK.parent / "gfm", help="folder to write to")
     parser.add_argument("--pages", type=int, default=900, help="questions on pages that are learned")
-    parser.add_argument("--epochs", type=int, default=4)
-    parser.add_argument("--rate", type=float, default=GFMRecipe().loop.rate, help="of the steps")
-    parser.add_argument("--start", type=Path, help="weights to begin with; random by default")
+    parser.add_argument("--epochs", type=int, default=3)
     parser.add_argument("--tiny", action="store_true", help="few questions, to try the script")
     arguments = parser.parse_args()
     pages = 40 if arguments.tiny else arguments.pages
@@ -50,8 +48,7 @@ def main() -> None:
     learned.append(make_pages(pages, WORK / f"pages-{pages}"))
     validated = [IndexedQuestions(find_index(name), build_questions(BENCHMARKS[name])) for name in VALIDATED]
     recipe = GFMRecipe()
-    loop = replace(recipe.loop, epochs=1 if arguments.tiny else arguments.epochs, rate=arguments.rate)
-    recipe = replace(recipe, loop=loop, start=arguments.start)
+    recipe = replace(recipe, loop=replace(recipe.loop, epochs=1 if arguments.tiny else arguments.epochs))
     result = train_gfm((), (), arguments.out, recipe, report, indexes=learned, validation_indexes=validated)
     for name, value in result.figures.items():
         print(f"{name}: {result.initial_figures[name]:.4f} before, {value:.4f} after")

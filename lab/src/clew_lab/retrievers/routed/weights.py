@@ -278,7 +278,7 @@ def _word_signals(linked: LinkedQuestion) -> dict[str, float]:
 
 def _name_signals(snapshot: Snapshot, walk: QuestionWalk) -> dict[str, float]:
     counts = [len(name.entities) for name in walk.linked_question.linked_names]
-    if not walk.named_nodes:
+    if not counts:  # passages by identifiers may be nodes all the same
         return dict.fromkeys(("meanings", "titles", "degree", "rarest"), 0.0)
     nodes = np.fromiter(walk.named_nodes, dtype=np.int64, count=len(walk.named_nodes))
     links = np.log1p(snapshot.walk.indptr[nodes + 1] - snapshot.walk.indptr[nodes])
