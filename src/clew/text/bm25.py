@@ -194,13 +194,19 @@ class BM25Index:
     def query_identifiers(self, question: str) -> QueryTerms:
         """Return those terms of a question that stand for identifiers, or for two neighbouring parts of one.
 
-        Those are all words of a question that has no others than with digits, as `4521`.
+        Those are all words of a question that has no others than with digits, as `4521`; none is a term that spells
+        a word of more passages, as an odd `CounTry` does.
         """
         words = Analyzer().terms(question)
-        is_number = bool(words) and all(not word.isalpha() for word in words)
-        return self._known_terms(
-            words if is_number else [term for term in question_terms(question) if term[0] == MARKED[0]]
-        )
+        if words and all(not word.isalpha() for word in words):
+            return self._known_terms(words)
+        terms = [term for term in question_terms(question) if term[0] == MARKED[0]]
+        spelt = terms_of_words(term[1:] for term in terms)
+        pairs = [[key_hash(term), key_hash(word)] for term, word in zip(terms, spelt, strict=True)]
+        if not pairs or not len(self.terms):
+            return self._known_terms([])
+        holders = self._count_holders(np.array(pairs, dtype=np.uint64))
+        return self._known_terms([t for t, (own, word) in zip(terms, holders.tolist(), strict=True) if own >= word])
 
     def weigh_words(self, question: str) -> float:
         """Return the weight of a question's words, as in `query`; those that no passage has count as the rarest."""
