@@ -15,11 +15,12 @@ from clew.arrays import DoubleArray
 from clew.evaluation.significance import compare_means, mean_interval
 from clew.plugins.spec import split_list
 from clew.protocols import Retriever
+from clew.retrievers.registry import parse_retriever
 from clew.types import Question
 from clew_lab.datasets.loaders import load_questions
 from workbench import BENCHMARKS, build_index, build_questions, describe_machine, load_records, print_table
 
-RETRIEVERS = "auto,bm25,dense,fused,pagerank,chains"
+RETRIEVERS = "auto,bm25,dense,fused,fused:least=0,pagerank,chains"
 KINDS = ("single-fact", "multi_fact", "summary")
 DOCUMENTS, PASSAGES, FOUND = 5, 10, 60
 
@@ -36,7 +37,10 @@ def main() -> None:
     kinds = np.array([record["kind"] for record in load_records(file)])
     print(describe_machine())
     print(f"{len(index.snapshot.passage_ids):,} passages, {len(questions)} questions")
-    found = {name: measure(questions, index.retriever(name, 0)) for name in split_list(arguments.retrievers)}
+    found = {
+        name: measure(questions, index.retriever(parse_retriever(name) if name != "auto" else name, 0))
+        for name in split_list(arguments.retrievers)
+    }
     print_shares(found, kinds)
     if arguments.misses:
         for question, share in zip(questions, next(iter(found.values())), strict=True):

@@ -9,6 +9,7 @@ from clew.errors import InputError
 from clew.graph.paths.likeliest_walks import best_walks
 from clew.index import Index
 from clew.models.encoders.registry import DEFAULT_ENCODER
+from clew.retrievers.coverage import PassageWords
 from clew.retrievers.gfm.retriever import GFMRetriever
 from clew_lab.gfm.target_explanations import explain_target
 from clew_lab.graph.walks_by_mean import best_walks_by_mean, edge_layers
@@ -99,10 +100,13 @@ def test_walks_that_meet_a_node_twice_can_be_left_out(gfm: GFMRetriever) -> None
 def test_the_ranking_has_the_score_of_the_explanation_less_what_others_cover(index: Index, gfm: GFMRetriever) -> None:
     evidence = index.search(QUESTION, 5, "gfm")
     assert len(evidence.passages) == 5
-    for scored in evidence.passages:
-        explained = explain_target(gfm, QUESTION, scored.item.id, 1)
-        logit = float(np.log(scored.score / (1 - scored.score)))
-        assert explained.logit - 1.6 - 1e-3 <= logit <= explained.logit + 1e-3
+    lexical, positions = index.context.lexical, [index.snapshot.position(s.item.id) for s in evidence.passages]
+    words = PassageWords.find(lexical, lexical.query(QUESTION), np.array(positions, dtype=np.int32))
+    left = words.weights.copy()
+    for scored, own in zip(evidence.passages, words.present, strict=True):
+        logit = explain_target(gfm, QUESTION, scored.item.id, 1).logit - 1.6 * (1 - left[own].sum())
+        assert 1 / (1 + np.exp(-logit)) == pytest.approx(scored.score, abs=1e-5)
+        left[own] = 0
 
 
 def test_targets_that_cannot_be_explained_are_refused(gfm: GFMRetriever) -> None:

@@ -40,7 +40,7 @@ def order_by_coverage(
     `scores` are (n,), and all words of the question have a `weight` beside them; equal values come in the order of
     positions.
     """
-    left, rest = words.weights.copy(), scores.astype(np.float64)
+    left, rest = words.weights * words.present.any(axis=0), scores.astype(np.float64)
     chosen: list[int] = []
     values: list[float] = []
     count = min(k, len(scores))

@@ -11,7 +11,8 @@ from clew.types import Place, PlaceStart
 PLACES_KEY = "\u2316"
 """The key of the stored metadata that is no field, but the places of a passage (`⌖`)."""
 
-_HEADING_SEPARATOR = " > "
+HEADING_SEPARATOR = " > "
+"""Separator of the headings of a place, which stand from the highest to the lowest."""
 _STORED_HEADING = '"heading":'
 _MAX_HEADING_CHARACTERS = 500
 _FIELDS = tuple((field.name, field.default) for field in fields(Place))
@@ -51,11 +52,13 @@ def title_with_headings(title: str, text: str, places: Sequence[PlaceStart]) -> 
 
     Those that the title has, and those that the passage begins with, are not repeated.
     """
-    above = places[0].place.heading.split(_HEADING_SEPARATOR) if places and not places[0].offset else []
+    path = places[0].place.heading if places and not places[0].offset else ""
+    if not path:
+        return title
     first, known = name_key(text[:_MAX_HEADING_CHARACTERS].partition("\n")[0]), title
-    for heading in above:
+    for heading in path.split(HEADING_SEPARATOR):
         key = f" {name_key(heading)} "
-        if heading and key not in f" {name_key(known)} " and key not in f" {first} ":
+        if key not in f" {name_key(known)} " and key not in f" {first} ":
             known = f"{known}, {heading}" if known else heading
     return known
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 from clew.text.display import format_count
-from clew.text.places import describe_places
+from clew.text.places import HEADING_SEPARATOR, describe_places
 from clew.types import Place, PlaceStart
 
 
@@ -50,7 +50,7 @@ class HeadingPath:
     @property
     def path(self) -> str:
         """The headings from the highest to the lowest."""
-        return " > ".join(heading for _, heading in self._open)
+        return HEADING_SEPARATOR.join(heading for _, heading in self._open)
 
 
 class TextBuilder:
@@ -83,7 +83,8 @@ class TextBuilder:
         self.add(contents.text.strip("\n"), Place(heading=heading))
         self._places += [
             PlaceStart(
-                start + own.offset, replace(own.place, heading=" > ".join(filter(None, [heading, own.place.heading])))
+                start + own.offset,
+                replace(own.place, heading=HEADING_SEPARATOR.join(filter(None, [heading, own.place.heading]))),
             )
             for own in contents.places
         ]

@@ -6,6 +6,7 @@ from typing import Any
 from clew.errors import InputError
 from clew.indexing.sources.contents import FileContents, HeadingPath, TextBuilder
 from clew.indexing.sources.markdown import find_headings, find_links, write_rows
+from clew.text.places import HEADING_SEPARATOR
 from clew.types import Place
 
 
@@ -30,7 +31,9 @@ def read_notebook(data: bytes) -> FileContents:
             starts.insert(0, (0, before))
         ends = [start for start, _ in starts[1:]] + [len(text)]
         for (start, path), end in zip(starts, ends, strict=True):
-            builder.add(text[start:end].rstrip(), Place(heading=" > ".join(filter(None, [path, f"cell {number}"]))))
+            builder.add(
+                text[start:end].rstrip(), Place(heading=HEADING_SEPARATOR.join(filter(None, [path, f"cell {number}"])))
+            )
     return builder.contents([title])
 
 

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 from clew.indexing.sources.contents import FileContents
 from clew.indexing.sources.plain_text import decode_bytes
+from clew.text.places import HEADING_SEPARATOR
 from clew.types import Place, PlaceStart
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ def read_restructured_text(data: bytes) -> FileContents:
         title = title or path[-1]
         if found >= 0:
             at = found + len(raw)
-            place = Place(line=text.count("\n", 0, found) + 1, heading=" > ".join(path))
+            place = Place(line=text.count("\n", 0, found) + 1, heading=HEADING_SEPARATOR.join(path))
             places = [start for start in places if start.offset < found]
             places.append(PlaceStart(found, place))
     return FileContents(text, (title,) if title else (), tuple(places))
