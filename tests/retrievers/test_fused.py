@@ -60,6 +60,11 @@ def test_fused_evidence_has_the_paths_and_notes_of_all() -> None:
     # Read to depth 2: a and c are first once, b and d second once.
     assert [scored.item.id for scored in evidence.passages] == ["a", "c"]
     assert [scored.item.id for scored in fused.retrieve(["x"], 4)[0].passages] == ["a", "c", "b", "d"]
+    # Only a great weight of the least rank, of which that of a is 1, puts a before c, which both rankings have.
+    rankings = Ranking("acb"), Ranking("bdc")
+    for least, expected in ((0.0, "bcad"), (99.0, "bacd")):
+        found = FusedRetriever(rankings, least=least).retrieve(["x"], 4)[0].passages
+        assert "".join(scored.item.id for scored in found) == expected
     assert evidence.notes == ("year = 1", "both")
     assert [path.score for path in evidence.paths] == [4.0, 3.0]
     assert evidence.passages == again.passages

@@ -155,12 +155,13 @@ def test_the_weight_of_a_questions_words_is_that_of_the_words_alone() -> None:
 
 def test_a_question_that_is_a_number_is_an_identifier() -> None:
     index = BM25Index.build(["Issue #4521 is open.", "Nothing of 1999."])
-    assert [len(index.query_identifiers(text).terms) for text in ("#4521", "4521", "issue 4521", "open")] == [
-        1,
-        1,
-        0,
-        0,
-    ]
+    counts = [len(index.query_identifiers(text).terms) for text in ("#4521", "4521", "issue 4521", "open")]
+    assert counts == [1, 1, 0, 0]
+
+
+def test_a_word_that_one_passage_spells_as_an_identifier_is_none() -> None:
+    index = BM25Index.build(["The CounTry of Lund.", "A country.", "One country.", "It calls getUserById."])
+    assert [len(index.query_identifiers(text).terms) for text in ("a country", "getuserbyid")] == [0, 1]
 
 
 def test_a_question_of_thousands_of_terms(random_texts: list[str]) -> None:
