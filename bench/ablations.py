@@ -18,6 +18,7 @@ from clew.retrievers.pagerank import PageRankRetriever
 from clew.store.snapshot_files import snapshot_folder
 from clew.text.bm25 import BM25Index
 from clew_lab.datasets.loaders import load_questions
+from clew_lab.graph.synonyms import load_synonyms
 from workbench import BENCHMARKS, DATA, build_index, describe_machine, print_table
 
 SHIPPED = GraphWalkConfig()
@@ -64,14 +65,14 @@ def main() -> None:
 def link_synonyms(index: indexes.Index):  # type: ignore[no-untyped-def]
     """Return the snapshot with additional walk edges between entities of nearly the same name."""
     s = index.snapshot
-    left = np.repeat(np.arange(s.equivalences.row_count), s.equivalences.degrees())
-    one, other = s.entity_nodes[left], s.entity_nodes[s.equivalences.indices]
+    synonyms = load_synonyms(index.context)
+    one, other = s.entity_nodes[synonyms.row_indices()], s.entity_nodes[synonyms.indices]
     different = one != other
     rows = np.repeat(np.arange(s.walk.row_count), s.walk.degrees())
     walk = build_adjacency(
         np.concatenate([rows, one[different]]),
         np.concatenate([s.walk.indices, other[different]]),
-        np.concatenate([s.walk.weights, s.equivalences.weights[different]]),
+        np.concatenate([s.walk.weights, synonyms.weights[different]]),
         s.walk.row_count,
     )
     return replace(s, walk=walk)

@@ -38,7 +38,6 @@ def measure(folder: Path, snapshot: Path) -> dict[str, int]:
         "segments": derived / "segments",
         "snapshot": snapshot,
         "vectors of short texts": derived / "vectors.lance",
-        "pairs of names": derived / "equivalences",
     }
     sizes = {part: count_bytes(place) for part, place in places.items()}
     return {**sizes, "other": count_bytes(folder) - sum(sizes.values())}

@@ -28,6 +28,7 @@ from clew.types import Evidence, Path, Question
 from clew_lab.datasets.loaders import load_questions
 from clew_lab.graph.nearest_entities import find_nearest_entities
 from clew_lab.graph.phrase_graph import build_triple_graph
+from clew_lab.graph.synonyms import load_synonyms
 from workbench import BENCHMARKS, DATA, build_index, describe_machine, print_table
 
 MAX_HOPS = 4
@@ -103,7 +104,7 @@ def path_ends(path: Path) -> set[str]:
 def count_graph_steps(index: indexes.Index) -> CountSteps:
     """Return the length of the shortest path of facts and synonyms from the starts to the entity of a title."""
     s = index.snapshot
-    graph = build_triple_graph(s, np.ones(len(s.passage_ids), dtype=bool))
+    graph = build_triple_graph(s, np.ones(len(s.passage_ids), dtype=bool), load_synonyms(index.context))
     vectors, encode = index.context.text_vectors.entity_vectors, index.context.encoder.encode
 
     def count(question: Question, evidence: Evidence, position: int) -> int:

@@ -72,7 +72,7 @@ def build_snapshot(
     names: Mapping[int, Sequence[str]],
     graph: ImportedGraph | None = None,
 ) -> Snapshot:
-    """Return the snapshot of an index of P passages and their facts, without equivalences (see `with_equivalences`).
+    """Return the snapshot of an index of P passages and their facts.
 
     `surface_forms` counts for each entity key its written forms; `names` has for each hash of a name key the keys of
     the entities with this name. The labels of the imported graphs, if any, take precedence as displayed names.
@@ -95,7 +95,6 @@ def build_snapshot(
     titles = np.array([number.get(fact.title, -1) for fact in facts], dtype=np.int32)
     mentioned_in = mentions.transpose(entity.count)
     nodes = entity_nodes(titles, mentioned_in)
-    equivalences = build_adjacency([], [], [], entity.count)
     return Snapshot(
         passage_ids=StringArray.pack(columns.ids[i] for i in order),
         columns=columns.take(order),
@@ -110,7 +109,6 @@ def build_snapshot(
         passage_triples=triple_passages.transpose(len(facts)),
         mentions=mentions,
         mentioned_in=mentioned_in,
-        equivalences=equivalences,
         entity_nodes=nodes,
         walk=walk_graph(nodes, mentions),
         sentence_rows=no_sentences(len(facts), entity.count),

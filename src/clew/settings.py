@@ -52,11 +52,6 @@ class Settings(BaseModel):
     passage_tokens: int = Field(default=512, ge=1, le=1_000_000)
     passage_overlap: int = Field(default=0, ge=0, le=1_000_000)  # words that neighbouring passages share
     sentences: Literal["vectors", "none"] = "vectors"  # whether sentences get vectors, in new indexes
-    synonym_threshold: float = Field(default=0.8, gt=0.0, le=1.0)  # cosine; GFM-RAG, HippoRAG: 0.8
-    max_synonyms: int = Field(default=100, ge=1, le=100_000)  # synonyms of a name, at most (GFM-RAG and HippoRAG: 100)
-    # Which names have synonyms: "comparable" without figures and without pairs of two titles, or "all", as published.
-    synonym_names: Literal["comparable", "all"] = "comparable"
-    synonym_relative: bool = False  # whether the threshold is a share of a name's best cosine (GFM-RAG's code)
     # "auto": frag for facts without passages, gfm where its weights read the vectors, hybrid for the encoder of many
     # languages, else chains.
     retriever: str = AUTO_RETRIEVER

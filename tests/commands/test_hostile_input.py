@@ -73,7 +73,7 @@ def test_an_encoding_that_does_not_fit_is_refused(tmp_path: Path, encoding: str)
         'api_key = "sk-SECRET"',
         'openai_token = "sk-SECRET"',
         'base_urll = "http://user:sk-SECRET@host/"',
-        'synonym_threshold = "http://user:sk-SECRET@host/"',
+        'linker_floor = "http://user:sk-SECRET@host/"',
     ],
 )
 def test_no_secret_of_the_settings_is_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, line: str) -> None:

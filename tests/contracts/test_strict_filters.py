@@ -52,13 +52,13 @@ def test_the_snapshot_is_that_of_an_index_without_the_hidden_byte_for_byte(tmp_p
     case = make_case(seed, 0)
     documents = [*case.visible, *case.hidden]
     random.Random(seed).shuffle(documents)
-    settings = Settings(encoder="hashing", extractor="rules", synonym_threshold=0.3, synonym_names="all")
+    settings = Settings(encoder="hashing", extractor="rules")
     whole, alone = (clew.create(tmp_path / name, settings) for name in ("whole", "alone"))
     for part in (documents[::2], documents[1::2]):
         whole.add(part)
     alone.add(case.visible)
     strict = whole.restrict(CASE_WHERE)
-    assert 0 < len(strict.snapshot.equivalences.indices) < len(whole.snapshot.equivalences.indices)
+    assert 0 < len(strict.snapshot.triples) < len(whole.snapshot.triples)
     mine, other = (read_manifest(index.snapshot_folder) for index in (strict, alone))
     assert mine["files"] == other["files"]
     assert mine["passages"] == len(case.visible)

@@ -215,17 +215,6 @@ def test_without_passages_retrievers_find_nothing_and_say_why(graph_index: Index
     assert graph_index.ask("Where was Louis Palander born?", 5, name).text == ""
 
 
-def test_names_of_a_graph_that_no_passage_mentions_are_not_compared_by_meaning(tmp_path: Path) -> None:
-    rows = [
-        (f"Karlskrona Naval Shipyard {letter}{letter}", "near", f"Karlskrona Naval Shipyards {letter}{letter}")
-        for letter in "abc"
-    ]
-    index = make_index(tmp_path / "index", DOCUMENTS)
-    before = len(index.snapshot.equivalences.indices)
-    index.import_graph(write_triples(tmp_path / "g.tsv", rows))
-    assert len(index.snapshot.equivalences.indices) == before
-
-
 def test_entities_with_equal_folded_names_stay_separate(tmp_path: Path, films_file: Path) -> None:
     index = make_index(tmp_path / "index", ())
     index.import_graph(films_file)

@@ -57,7 +57,6 @@ def files_with_word(index: Path) -> list[str]:
 
 def use(index: Index) -> None:
     """Leave behind what searches, a language model, a server and failed commands leave in an index."""
-    index.search("Who built Zyxquvole Harbour?", 3, "frag")
     place = index.table.location.derived.parent
     prompt = Prompt("names@1", "Name them.", SECRET.text, Names)
     ReplyCache(reply_cache_path(index.table.location)).put(
@@ -69,6 +68,7 @@ def use(index: Index) -> None:
     (folder / "fram.txt").write_text("Fram.", encoding="utf-8")
     index.add([folder])
     index.sync_folder(folder)
+    index.search("Who built Zyxquvole Harbour?", 3, "gcn-subgraph")  # which encodes names
     (folder / "zyxquvole.txt").unlink()
     for name in ("uploads/0001-a", "damaged", "derived/reencoding/b", "derived/adapting/c"):
         (place / name).mkdir(parents=True)
@@ -193,7 +193,7 @@ def test_a_compaction_drops_vectors_of_names_that_are_gone(tmp_path: Path) -> No
     index = make_index(tmp_path / "index", OTHERS)
     for number in range(4):
         index.add([Document("changing", f"Skerry {'abcj'[number]}", f"Skerry is state {number} of this text.")])
-    index.search("Who built the Fram?", 3, "frag")
+        index.search("Who built the Fram?", 3, "gcn-subgraph")  # which encodes names
     index.compact()
     store = lance.dataset(str(tmp_path / "index" / "derived" / "vectors.lance"))
     fingerprint = str(index.table.settings["encoder_fingerprint"])

@@ -3,7 +3,7 @@
 import numpy as np
 
 from clew.arrays import LongArray
-from clew.graph.csr import row_pointers, run_starts
+from clew.graph.csr import Adjacency, row_pointers, run_starts
 from clew.graph.snapshot.relational_edges import RelationalEdges
 from clew.graph.snapshot.snapshot import Snapshot
 
@@ -11,7 +11,7 @@ from clew.graph.snapshot.snapshot import Snapshot
 def passage_graph(snapshot: Snapshot) -> RelationalEdges:
     """Return the edges between the nodes of the walk graph: passages, and the entities that join several of them.
 
-    A mention between nodes that a triple joins adds no edge; equivalent names are not joined, as in the walk graph.
+    A mention between nodes that a triple joins adds no edge; synonyms are not joined, as in the walk graph.
     """
     nodes = snapshot.entity_nodes.astype(np.int64)
     heads, tails = nodes[snapshot.triples[:, 0]], nodes[snapshot.triples[:, 2]]
@@ -22,10 +22,10 @@ def passage_graph(snapshot: Snapshot) -> RelationalEdges:
     return _edges(snapshot, (heads, tails), (passages[new], mentioned[new]), mention, snapshot.walk.row_count)
 
 
-def entity_graph(snapshot: Snapshot) -> RelationalEdges:
-    """Return the edges between entities alone: triples and equivalences."""
+def entity_graph(snapshot: Snapshot, synonyms: Adjacency) -> RelationalEdges:
+    """Return the edges between entities alone: triples and synonyms."""
     ends = snapshot.triples[:, 0].astype(np.int64), snapshot.triples[:, 2].astype(np.int64)
-    pairs = snapshot.equivalences.row_indices(), snapshot.equivalences.indices.astype(np.int64)
+    pairs = synonyms.row_indices(), synonyms.indices.astype(np.int64)
     return _edges(snapshot, ends, pairs, len(snapshot.relations) + 1, len(snapshot.entities))
 
 

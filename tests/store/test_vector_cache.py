@@ -75,6 +75,16 @@ def test_an_interrupted_run_keeps_its_finished_blocks(tmp_path: Path, monkeypatc
     assert np.array_equal(vectors, LetterEncoder().encode(texts))
 
 
+@pytest.mark.parametrize("stored", [0, 5, 30])
+def test_stored_vectors_are_read_by_blocks(tmp_path: Path, stored: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("clew.store.vector_cache._BLOCK_ROWS", 3)
+    encoder, cache, texts = LetterEncoder(), VectorCache(tmp_path / "vectors.lance"), make_words(70)
+    cache.get_or_encode([*texts[30:50], *texts[:stored][::-1], *texts[50:]], encoder)
+    encoder.encoded.clear()
+    assert np.array_equal(cache.get_or_encode(texts[:30], encoder), LetterEncoder().encode(texts[:30]))
+    assert encoder.encoded == texts[stored:30]
+
+
 def test_encoders_do_not_share_vectors(tmp_path: Path) -> None:
     store, other = VectorCache(tmp_path / "v.lance"), LetterEncoder(fingerprint="other")
     store.get_or_encode(["a"], LetterEncoder())

@@ -9,6 +9,7 @@ import torch
 from clew.index import Index
 from clew.inference.query_network import QueryGNNSettings
 from clew.nn.query_gnn import QueryGNN
+from clew_lab.graph.synonyms import load_synonyms
 
 
 def write_checkpoint(
@@ -32,8 +33,8 @@ def entity_model(**changes: Any) -> dict[str, Any]:
 
 def stated_facts(index: Index) -> list[tuple[str, str, str]]:
     """Return head, relation and tail of the triples between different entities, then of names of one thing."""
-    s = index.snapshot
+    s, synonyms = index.snapshot, load_synonyms(index.context)
     names = list(s.entities)
     facts = [(names[h], s.relations[r], names[t]) for h, r, t in s.triples.tolist() if h != t]
-    same = [(a, b) for a in range(len(names)) for b in s.equivalences.row(a).tolist()]
+    same = [(a, b) for a in range(len(names)) for b in synonyms.row(a).tolist()]
     return facts + [(names[a], "equivalent", names[b]) for a, b in same]

@@ -27,6 +27,7 @@ from clew.types import Document
 from clew_lab.gfm.entity_graphs import EntityGraphBuilder
 from clew_lab.gfm.published_checkpoint import load_published_checkpoint
 from clew_lab.graph.node_graphs import entity_graph
+from clew_lab.graph.synonyms import load_synonyms
 from lab.tests.gfm.published_files import entity_model, stated_facts, write_checkpoint
 from tests.faults.commands import run_clew
 from tests.models.tiny_bert import WIDTH
@@ -155,7 +156,7 @@ def test_seeds_and_ranker_of_the_configuration_are_honoured(
 def test_entities_without_a_passage_have_no_seed_weight(polar: Index) -> None:
     s = polar.snapshot
     degrees = s.mentioned_in.degrees()
-    builder = EntityGraphBuilder(entity_graph(s), s, None)
+    builder = EntityGraphBuilder(entity_graph(s, load_synonyms(polar.context)), s, None)
     np.testing.assert_allclose(builder.seed_weights, [1.0 / d if d else 0.0 for d in degrees.tolist()])
 
 

@@ -7,6 +7,7 @@ from clew.index import Index
 from clew.query.linking import link_question
 from clew.retrievers.registry import parse_retriever
 from clew_lab.graph.nearest_entities import NO_NAME
+from clew_lab.graph.synonyms import load_synonyms
 from lab.tests.oracles.hipporag import Corpus, passage_scores
 from tests.small_index import QUESTIONS, result_ids
 
@@ -16,10 +17,11 @@ def describe(index: Index, ids: set[str]) -> Corpus:
     s = index.snapshot
     entities = list(s.entities)
     stated = [(s.triple(position), position) for position in range(len(s.triples))]
+    found = load_synonyms(index.context)
     synonyms = {
-        (entities[one], entities[int(other)]): float(s.equivalences.weights[s.equivalences.indptr[one] + place])
+        (entities[one], entities[int(other)]): float(found.weights[found.indptr[one] + place])
         for one in range(len(entities))
-        for place, other in enumerate(s.equivalences.row(one))
+        for place, other in enumerate(found.row(one))
         if one < other
     }
     mentions = {id_: {entities[e] for e in s.mentions.row(p)} for p, id_ in enumerate(s.passage_ids) if id_ in ids}

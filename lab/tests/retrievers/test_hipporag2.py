@@ -10,6 +10,7 @@ from clew.index import Index
 from clew.models.encoders.hashing import HashingEncoder
 from clew.protocols import LanguageModel
 from clew.types import Document, Failure, Usage
+from clew_lab.graph.synonyms import load_synonyms
 from clew_lab.retrievers.hipporag2 import HippoRAG2Retriever
 from lab.tests.oracles.hipporag2 import Corpus, passage_mass
 from lab.tests.retrievers.test_baselines import open_unchecked
@@ -28,10 +29,11 @@ def described(index: Index, question: str) -> Corpus:
     texts = [f"{title}\n{text}" if title else text for title, text in zip(s.titles, s.texts, strict=True)]
     stated = [s.triple(position) for position in range(len(s.triples))]
     phrases = [f"{t.entities[0]} {t.relation} {t.entities[1]}" for t in stated]
+    found = load_synonyms(index.context)
     synonyms = {
-        (entities[one], entities[int(other)]): float(s.equivalences.weights[s.equivalences.indptr[one] + place])
+        (entities[one], entities[int(other)]): float(found.weights[found.indptr[one] + place])
         for one in range(len(entities))
-        for place, other in enumerate(s.equivalences.row(one))
+        for place, other in enumerate(found.row(one))
         if one < other
     }
     return Corpus(

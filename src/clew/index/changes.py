@@ -203,7 +203,7 @@ class ChangeableIndex(IndexVersion):
         if sentences not in (None, WITH_VECTORS, WITHOUT_VECTORS):
             raise InputError(f"sentences is {sentences!r}: give {WITH_VECTORS} or {WITHOUT_VECTORS}")
         opened = open_encoder(encoder, device=self.device) if isinstance(encoder, str) else accept_encoder(encoder)
-        with self._writing(memory, opened.dimension):
+        with self._writing(memory):
             width = self.table.dimension
             self.table, report = entry.reencode(self.table, opened, self._progress, sentences)
             if width != self.table.dimension:
@@ -324,22 +324,20 @@ class ChangeableIndex(IndexVersion):
         return entry.WriterTools(chosen, self.open_model, self.device, source.count_bytes(self._progress))
 
     @contextmanager
-    def _writing(self, memory: int = 0, dimension: int | None = None) -> Iterator[None]:
+    def _writing(self, memory: int = 0) -> Iterator[None]:
         """Hold the writer lock at the newest version; then build the snapshot of the version that was written.
 
-        A budget of bytes that is too little to merge what the index holds already is refused before anything is done;
-        `dimension` is that of the vectors it will have, None for those it has.
+        A budget of bytes that is too little to merge what the index holds already is refused before anything is done.
         """
         from clew.indexing import entry
 
         self._check_whole()
-        check_device(self.device)  # the snapshot's names are encoded
+        check_device(self.device)
         with writer_lock(self.table.location):
             self._move_to_version(self.table.open_latest())
             before = self.table.version
             if memory:
-                width = self.table.dimension if dimension is None else dimension
-                entry.check_merge_memory(self.table, width, memory, self._progress)
+                entry.check_merge_memory(self.table, memory, self._progress)
             try:
                 yield
             finally:

@@ -206,7 +206,7 @@ class IndexVersion:
         if self.selection is None:
             entry.ensure_snapshot(self._reading, self._encoder, self._progress, memory)
         else:
-            entry.ensure_selected_snapshot(self._reading, self.selection, self._encoder, self._progress)
+            entry.ensure_selected_snapshot(self._reading, self.selection, self._progress)
 
     def _move_to_version(self, table: PassageTable) -> None:
         if table is not self.table:

@@ -72,11 +72,6 @@ def choose_settings(settings: Settings, device: str | None, given: object = None
 
 def stored_settings(chosen: Settings, encoder: Encoder, extractor: Extractor | None = None) -> dict[str, Any]:
     """Return the settings that are stored in an index; `extractor` is one that was given as an object."""
-    others = {
-        name: getattr(chosen, name)
-        for name in ("synonym_names", "synonym_relative")
-        if getattr(chosen, name) != Settings.model_fields[name].default
-    }
     return {
         "encoder": encoder.name,
         "encoder_fingerprint": encoder.fingerprint,
@@ -84,10 +79,7 @@ def stored_settings(chosen: Settings, encoder: Encoder, extractor: Extractor | N
         "passage_tokens": chosen.passage_tokens,
         "passage_overlap": chosen.passage_overlap,
         SENTENCES: chosen.sentences,
-        "synonym_threshold": chosen.synonym_threshold,
-        "max_synonyms": chosen.max_synonyms,
         EXTRACTION_CALLS: chosen.extraction_calls,
-        **others,  # indexes made before have none
     }
 
 

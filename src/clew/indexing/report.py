@@ -55,7 +55,6 @@ class IndexStats:
     imported_triples: int
     graphs: tuple[StoredGraph, ...]  # imported graphs
     mentions: int
-    equivalences: int  # pairs of synonyms
     titled_passages: int  # passages whose title is an entity
     walk_edges: int  # undirected edges of the graph that walks follow
     sentences: int
@@ -76,7 +75,6 @@ def collect_stats(table: PassageTable, snapshot: Snapshot) -> IndexStats:
         imported_triples=int(snapshot.imported.sum()),
         graphs=tuple(stored_graphs(table.iter_shards(["metadata"]))),
         mentions=len(snapshot.mentions.indices),
-        equivalences=len(snapshot.equivalences.indices) // 2,
         titled_passages=int((snapshot.title_entities >= 0).sum()),
         walk_edges=len(snapshot.walk.indices) // 2,
         sentences=len(snapshot.sentences),

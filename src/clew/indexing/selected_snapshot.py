@@ -31,7 +31,6 @@ from clew.indexing.report import IndexingReport
 from clew.indexing.segments.selection import select_rows
 from clew.indexing.segments.store import SegmentFile, ensure_segments
 from clew.indexing.snapshot_builder import SnapshotSource, build_snapshot
-from clew.protocols import Encoder
 from clew.store.array_file import write_arrays
 from clew.store.atomic import discard, remove_leftovers
 from clew.store.document_ids import IdSet, StoredDocuments, numbered_parent, root_id, text_hash
@@ -85,9 +84,7 @@ def selected_snapshot_folder(table: PassageTable, selection: PassageSelection) -
     return _home(table, selection) / "snapshots" / f"{table.version:08d}-{selection.key}"
 
 
-def ensure_selected_snapshot(
-    table: PassageTable, selection: PassageSelection, encoder: Encoder, progress: Progress
-) -> Path:
+def ensure_selected_snapshot(table: PassageTable, selection: PassageSelection, progress: Progress) -> Path:
     """Return the folder of the snapshot of a selection, built if missing; the latest eight stay on disk."""
     folder = selected_snapshot_folder(table, selection)
     if not is_complete(folder):
@@ -95,7 +92,7 @@ def ensure_selected_snapshot(
         files = _write_segments(table, selection, segments_folder(home), progress)
         # No two texts have one hash under this salt: it is that of the whole version.
         source = SnapshotSource(table, home, lambda _: files, selection.salt, show_given_names=False)
-        build_snapshot(source, encoder, folder, progress, Workspace())
+        build_snapshot(source, folder, progress, Workspace())
     _discard_oldest(folder.parent.parent)
     return folder
 

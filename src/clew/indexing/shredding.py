@@ -37,7 +37,7 @@ from clew.types import Progress
 
 VECTORS = "vectors.lance"
 _BLOCK_TEXTS = 1 << 16
-_STAYING = frozenset({PINS_FOLDER, VECTORS, "centroids", "equivalences", "segments", "snapshots"})
+_STAYING = frozenset({PINS_FOLDER, VECTORS, "centroids", "segments", "snapshots"})
 _OVER = ("done", "failed", "cancelled")  # states of a server's job that nothing more happens to
 
 
@@ -108,7 +108,7 @@ def _remove_leftovers(derived: Path) -> None:
     root = derived.parent
     weights = [path for path in (root / "weights").rglob("*") if path.is_dir()]
     written = [root / name for name in ("watched", "uploads", "weights")]
-    derived_folders = [derived / name for name in ("segments", "snapshots", "centroids", "equivalences", VECTORS)]
+    derived_folders = [derived / name for name in ("segments", "snapshots", "centroids", VECTORS)]
     for folder in (root, *written, *weights, derived, *derived_folders):
         remove_leftovers(folder)
 

@@ -21,7 +21,6 @@ import pyarrow.compute as pc
 
 from clew.arrays import IntArray
 from clew.errors import IndexFormatError
-from clew.graph.csr import build_adjacency
 from clew.graph.segments.flat import store_passages
 from clew.graph.segments.passage_columns import PassageColumns
 from clew.graph.segments.segment import CollisionError, Segment
@@ -36,10 +35,9 @@ from clew.indexing.resolution.entity_decisions import CorrectedEntities, apply_d
 from clew.indexing.segments.store import OpenedSegments, SegmentFile, ensure_segments, read_parts
 from clew.indexing.segments.vocabularies import to_arrow
 from clew.indexing.sentence_vectors import ensure_lists
-from clew.indexing.snapshot_synonyms import add_synonyms
 from clew.protocols import Encoder
 from clew.store.array_file import ArrayFolder
-from clew.store.atomic import atomic_folder, discard_older, remove_leftovers
+from clew.store.atomic import atomic_folder, discard, discard_older, remove_leftovers
 from clew.store.entity_decisions import effective_decisions, read_decisions
 from clew.store.kg_shards import stored_graphs
 from clew.store.passage_table import PassageTable
@@ -104,7 +102,7 @@ class SnapshotSource:
 
 
 def ensure_snapshot(table: PassageTable, encoder: Encoder, progress: Progress, memory: int = 0) -> Path:
-    """Return the folder of the version's snapshot, built if missing; an encoder of dimension 0 adds no synonyms.
+    """Return the folder of the version's snapshot, built if missing, with the lists of the vectors of an encoder.
 
     `memory` are the bytes that the process may take, 0 for what is usual. Too few are an InputError before anything is
     merged: what was committed stays.
@@ -113,19 +111,19 @@ def ensure_snapshot(table: PassageTable, encoder: Encoder, progress: Progress, m
     if not is_complete(folder):
         table.check_rows()
         source = SnapshotSource(table, table.location.derived, lambda salt: ensure_segments(table, progress, salt))
-        with merge_workspace(table, encoder.dimension, memory, progress) as space:
-            build_snapshot(source, encoder, folder, progress, space)
+        with merge_workspace(table, memory, progress) as space:
+            build_snapshot(source, folder, progress, space)
         discard_older(folder, "[0-9]*", pinned_versions(table.location.derived))
     if encoder.dimension:
         ensure_lists(folder, encoder.fingerprint, progress)
     remove_leftovers(folder.parent)  # also those of a writer that was killed after completing its snapshot
     remove_leftovers(table.location.derived)
+    if (of_before := table.location.derived / "equivalences").exists():  # Clew 0.5
+        discard(of_before)
     return folder
 
 
-def build_snapshot(
-    source: SnapshotSource, encoder: Encoder, folder: Path, progress: Progress, space: Workspace
-) -> None:
+def build_snapshot(source: SnapshotSource, folder: Path, progress: Progress, space: Workspace) -> None:
     """Build the snapshot of some passages and the imported graphs of their table in a folder."""
     table = source.table
     snapshot, segments, positions = _merge_segments(source, folder, progress, space)
@@ -133,9 +131,6 @@ def build_snapshot(
     corrected = _correct_entities(snapshot, source)
     if corrected is not None:
         snapshot = with_corrected_entities(snapshot, corrected)
-    snapshot = add_synonyms(
-        snapshot, table, source.derived, encoder, progress, None if corrected is None else corrected.origins
-    )
     progress("writing", 0, 0)
     earlier = _newest_snapshot(folder)
     with (
@@ -199,8 +194,7 @@ def _merge_segments(
     arrays = {field.name: getattr(merged, field.name) for field in fields(merged)}
     positions = arrays.pop("positions")
     del arrays["places"]
-    no_equivalences = build_adjacency([], [], [], len(merged.entities))
-    return Snapshot(**arrays, columns=columns, equivalences=no_equivalences, salt=salt), segments, positions
+    return Snapshot(**arrays, columns=columns, salt=salt), segments, positions
 
 
 def _newest_snapshot(folder: Path) -> tuple[Path | None, dict[str, str]]:

@@ -8,11 +8,12 @@ import importlib.util
 import os
 import sys
 import threading
+import time
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import cache
 from pathlib import Path
-from typing import Generic, TypeVar, final
+from typing import Any, Generic, TypeVar, final
 
 from clew.arrays.threads import map_in_threads as map_in_threads
 from clew.arrays.threads import worker_count as worker_count
@@ -81,6 +82,9 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=keep_child_in_one_thread)
 
 
+_HEAD_START = 1e-4  # seconds: what an encoder takes until it runs without the interpreter's lock
+
+
 class BackgroundThread:
     """One thread that does what it is handed, in order; it starts with the first work.
 
@@ -92,12 +96,28 @@ class BackgroundThread:
         self._name = name
         self._owner = 0  # process of the executor
         self._executor: ThreadPoolExecutor | None = None
+        self._latest: Future[Any] | None = None
 
     def submit(self, work: Callable[[], ResultT]) -> "Future[ResultT]":
-        """Return the future result of some work."""
+        """Return the future result of some work, which has begun unless other work is before it.
+
+        Without this wait for its beginning the thread would wait for the interpreter's lock, up to 5 ms, while the
+        caller goes on.
+        """
         if self._executor is None or self._owner != os.getpid():
             self._executor, self._owner = ThreadPoolExecutor(1, thread_name_prefix=self._name), os.getpid()
-        return self._executor.submit(work)
+            self._latest = None
+        is_idle, begun = self._latest is None or self._latest.done(), threading.Event()
+
+        def run() -> ResultT:
+            begun.set()
+            return work()
+
+        self._latest = future = self._executor.submit(run)
+        if is_idle:
+            begun.wait()
+            time.sleep(_HEAD_START)
+        return future
 
 
 @final

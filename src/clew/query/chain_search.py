@@ -29,7 +29,7 @@ import numpy as np
 from clew.arrays import BoolArray, DoubleArray, FloatArray, IntArray, LongArray, expand_ranges, top_order
 from clew.graph.paths.sentence_chains import ChainQuestion, ChainWeights, SentenceChains, search_chains
 from clew.graph.sentence_index import SentenceIndex
-from clew.query.graph_walk import GraphWalk, GraphWalkConfig, QuestionWalk
+from clew.query.graph_walk import GraphWalk, GraphWalkConfig, QuestionWalk, WalkStart
 from clew.query.linking import LinkedQuestion
 from clew.query.question_vectors import PendingVector, SimilarPassages, link_and_encode
 from clew.query.scope import Scope
@@ -157,8 +157,12 @@ class ChainSearch:
     def search(self, question: str, allowed: BoolArray) -> QuestionChains:
         """Search from a question that is not empty, through the allowed passages (P,) only."""
         if self._vectors is None:
-            walk = self._graph_walk.walk(question, allowed)
-            return self._search_chains(walk, np.zeros(0, dtype=np.int32), None, allowed, walk.notes)
+            linked = self.scope.linker_among(allowed).link(question)
+            start = self._graph_walk.start(linked, allowed)
+            walk = self._graph_walk.follow(start)
+            return self._search_chains(
+                walk, np.zeros(0, dtype=np.int32), self._chain_question(linked, start, None), walk.notes
+            )
         linked, vector = link_and_encode(
             question, self.scope.linker_among(allowed).link, texts_to_encode, self._vectors.begin_encoding
         )
@@ -172,13 +176,13 @@ class ChainSearch:
         `vector` returns that (d,) of a text of `texts_to_encode`; the last one is asked for after the walk.
         """
         assert self._vectors is not None
-        last, question = len(texts_to_encode(linked)) - 1, vector(0)
+        start = self._graph_walk.start(linked, allowed)
+        question = self._chain_question(linked, start, vector)
         depth = max(self.config.restart_zero, self.config.similar_passages)
-        similar, notes = self._vectors.passages.rank(question, depth, allowed)
-        walk = self._graph_walk.walk_linked(linked, allowed, self._restart(similar))
+        similar, notes = self._vectors.passages.rank(vector(0), depth, allowed)
+        walk = self._graph_walk.follow(start, self._restart(similar))
         nearest = np.array([p for p, _ in similar[: self.config.similar_passages]], dtype=np.int32)
-        queries = np.stack([question, vector(last)])
-        return self._search_chains(walk, nearest, queries, allowed, (*walk.notes, *notes))
+        return self._search_chains(walk, nearest, question, (*walk.notes, *notes))
 
     def _restart(self, similar: Sequence[tuple[int, float]]) -> dict[int, float]:
         """Return the passages to restart at, with weights: their cosines above that of the one that counts as none."""
@@ -189,11 +193,9 @@ class ChainSearch:
         self,
         walk: QuestionWalk,
         nearest: IntArray,
-        queries: FloatArray | None,
-        allowed: BoolArray,
+        question: ChainQuestion,
         notes: tuple[str, ...],
     ) -> QuestionChains:
-        question = self._chain_question(walk, queries, allowed)
         pool = self._pool(walk, nearest)
         first, owners = sentences_of(pool, self.sentences.offsets)
         shares = self._walk_shares(walk, pool)
@@ -206,16 +208,23 @@ class ChainSearch:
             notes = (*notes, NO_SENTENCE_VECTORS)
         return QuestionChains(walk, question, chains, passages, self._walk_shares(walk, passages), chain_shares, notes)
 
-    def _chain_question(self, walk: QuestionWalk, queries: FloatArray | None, allowed: BoolArray) -> ChainQuestion:
-        terms = walk.matches.full_query
-        total = float(terms.weights.sum())
-        vectors, some = self.sentences.vectors, self.scope.restriction(allowed)
+    def _chain_question(
+        self, linked: LinkedQuestion, start: WalkStart, vector: Callable[[int], FloatArray] | None
+    ) -> ChainQuestion:
+        terms, vectors = start.matches.full_query, self.sentences.vectors
+        total, last = float(terms.weights.sum()), len(texts_to_encode(linked)) - 1
+        similarity = None
+        if vector is not None and vectors is not None:
+
+            def similarity(rows: IntArray) -> FloatArray:
+                return vectors.similarities(rows, np.stack([vector(0), vector(last)]))
+
         return ChainQuestion(
             terms.terms,
             terms.weights / total if total else terms.weights,
-            None if queries is None or vectors is None else lambda rows: vectors.similarities(rows, queries),
-            *self._names(walk.linked_question, terms.terms),
-            np.zeros(0, dtype=np.bool_) if some is None else some,
+            similarity,
+            *self._names(linked, terms.terms),
+            np.zeros(0, dtype=np.bool_) if start.allowed is None else start.allowed,
         )
 
     def _names(self, linked: LinkedQuestion, words: IntArray) -> tuple[IntArray, list[IntArray]]:

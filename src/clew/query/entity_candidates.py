@@ -1,8 +1,8 @@
 """Entities that may be one, and entities that may be several, for people to decide.
 
-Names are near by their spelling, by initials, as an acronym, as the last word of a full name, or by their vectors. A
-pair's score is that of its names, halved where nothing stands beside both, and halved again where both are titles of
-documents: two documents are mostly about two things. It ranks; it is no probability.
+Names are near by their spelling, by initials, as an acronym, or as the last word of a full name. A pair's score is that
+of its names, halved where nothing stands beside both, and halved again where both are titles of documents: two of these
+are mostly about two things. It ranks; it is no probability.
 
 Source: none.
 
@@ -86,7 +86,7 @@ _PLACE_END = re.compile(r"(?:i?a|e|o|y|us|ey|en|ay|land)?")
 _ADJECTIVE_END = re.compile(r"(?:n|an|i|ian|ean|egian|ish|ese|ic)s?")
 _BARE_END = {("ia", "i"), ("y", ""), ("y", "s")}  # "Somalia" and "Somali", "Germany" and "German"
 _MIN_SHARED = 4  # letters
-_INITIALS, _SHORTENED, _ACRONYM, _SURNAME, _VECTORS = 0.85, 0.75, 0.6, 0.45, 0.75
+_INITIALS, _SHORTENED, _ACRONYM, _SURNAME = 0.85, 0.75, 0.6, 0.45
 _MAX_FULL_NAMES = 20  # of one last word; more are too ambiguous to propose
 _SHOWN_NEIGHBOURS = 5
 
@@ -156,7 +156,7 @@ class DuplicateSearch:
             label = self._snapshot.entities[entity]
             if wanted and wanted not in name_key(label):
                 continue
-            for other, score, reason in self._find_near(entity, label):
+            for other, score, reason in self._find_near(label):
                 pair = min(entity, other), max(entity, other)
                 if is_adjective_of(name_key(label), name_key(self._snapshot.entities[other])):
                     continue
@@ -168,7 +168,7 @@ class DuplicateSearch:
         scored.sort(key=lambda found: (-found[0], names[found[1][0]], names[found[1][1]]))
         return [self._describe(score, *pair, reason) for score, pair, reason in scored[:limit]]
 
-    def _find_near(self, entity: int, label: str) -> Iterator[tuple[int, float, str]]:
+    def _find_near(self, label: str) -> Iterator[tuple[int, float, str]]:
         """Yield entities with a name near that of another, with a score from 0 to 1 and what the names have in common.
 
         Numbers are never near to others.
@@ -191,10 +191,6 @@ class DuplicateSearch:
         full_names = self._similar.names_with_surname(key)
         for full in full_names if len(full_names) <= _MAX_FULL_NAMES else ():
             yield from self._with_key(full, _SURNAME, "last word")
-        row = slice(*self._snapshot.equivalences.indptr[entity : entity + 2].tolist())
-        weights = self._snapshot.equivalences.weights[row]
-        for other, cosine in zip(self._snapshot.equivalences.indices[row].tolist(), weights.tolist(), strict=True):
-            yield other, _VECTORS * cosine, "similar vectors"
 
     def _with_key(self, key: str, score: float, reason: str) -> Iterator[tuple[int, float, str]]:
         for entity in self._snapshot.entities_with_key(key_hash(key, self._snapshot.salt)).tolist():

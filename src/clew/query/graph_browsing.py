@@ -168,25 +168,6 @@ class GraphBrowser:
             found.sort(key=lambda position: (_closeness(keys[position], wanted), -counts[position], position))
         return [self.match(position, where) for position in found[:limit]], len(found) > limit
 
-    def similar(self, position: int, where: Filter | None = None) -> list[tuple[EntityMatch, float]]:
-        """Return the entities with nearly the same name and the similarity of the names, the most similar first.
-
-        Names were compared as the whole index writes them: an entity that allowed passages write otherwise has none.
-        """
-        rows, visible, labels = self._snapshot.equivalences, self._visible(where), self._names(where).entities
-        first, last = rows.indptr[position], rows.indptr[position + 1]
-        pairs = zip(rows.indices[first:last].tolist(), rows.weights[first:last].tolist(), strict=True)
-        compared = {
-            entity: labels[entity] == self._snapshot.entities[entity]
-            for entity in (position, *rows.row(position).tolist())
-        }
-        seen = [
-            (self.match(other, where), weight)
-            for other, weight in pairs
-            if visible.seen[other] and compared[position] and compared[other]
-        ]
-        return sorted(seen, key=lambda pair: (-pair[1], pair[0].position))
-
     def mentioning(self, position: int, where: Filter | None = None) -> list[str]:
         """Return the ids of the allowed passages that mention an entity, sorted."""
         allowed, names = self._scope.mask(where), self._names(where)

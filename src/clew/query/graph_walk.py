@@ -39,7 +39,7 @@ class GraphWalkConfig:
     remainder_value: float = 2.0  # the same for the question without its names
     hub: float = 0.25  # power of a node's degree that its attraction is divided by
     rarity: float = 0.5  # power of a named entity's degree that its restart is divided by
-    epsilon: float = 3e-5  # precision of the push
+    epsilon: float = 1e-4  # precision of the push
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -92,6 +92,18 @@ class PassageMatches:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class WalkStart:
+    """Words, names and passages that a walk begins with."""
+
+    linked: LinkedQuestion
+    allowed: BoolArray | None  # (P,) passages that it may enter, None for all
+    matches: PassageMatches
+    named_nodes: dict[int, float]  # as in `QuestionWalk`
+    attraction: NodeAttraction
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class QuestionWalk:
     """Result of a question's walk: m passages near the walk."""
 
@@ -129,27 +141,34 @@ class GraphWalk:
         """Walk from a non-empty question, through the allowed passages (P,) only."""
         return self.walk_linked(self.scope.linker_among(allowed).link(question), allowed)
 
-    @trace_calls("clew.walk")
-    def walk_linked(
-        self, linked: LinkedQuestion, allowed: BoolArray, passages: Mapping[int, float] | None = None
-    ) -> QuestionWalk:
-        """Walk from a question whose names are linked already.
+    def walk_linked(self, linked: LinkedQuestion, allowed: BoolArray) -> QuestionWalk:
+        """Walk from a question whose names are linked already."""
+        return self.follow(self.start(linked, allowed))
 
-        The walk also restarts at allowed passages (P,) of given weights, above 0, or else at the best ones by BM25.
-        """
-        config, graph, entities = self.config, self.scope.snapshot.walk, self.scope.names(allowed).entities
+    def start(self, linked: LinkedQuestion, allowed: BoolArray) -> WalkStart:
+        """Return what a walk through the allowed passages (P,) needs, of the question's words alone."""
         some = self.scope.restriction(allowed)
-        matches = PassageMatches.find(self._lexical, linked, config.lexical_depth, some)
-        named = self._named_nodes(linked, some)
+        matches = PassageMatches.find(self._lexical, linked, self.config.lexical_depth, some)
+        notes = describe_links(linked, self.scope.names(allowed).entities.__getitem__)
+        attraction = matches.attraction(self.config)
+        return WalkStart(linked, some, matches, self._named_nodes(linked, some), attraction, notes)
+
+    @trace_calls("clew.walk")
+    def follow(self, start: WalkStart, passages: Mapping[int, float] | None = None) -> QuestionWalk:
+        """Walk from what the question names, and from allowed passages of weights above 0, None for the best by BM25.
+
+        `start` needs no vectors, so that one may be computed meanwhile.
+        """
+        config, linked, matches, named, notes = self.config, start.linked, start.matches, start.named_nodes, start.notes
         if passages is None:
             passages = dict(zip(matches.top_positions.tolist(), matches.top_shares.tolist(), strict=True))
         restart = mix_restart(named, passages, config.lexical_restart)
-        notes = describe_links(linked, entities.__getitem__)
         nodes, scores = np.zeros(0, dtype=np.int32), np.zeros(0, dtype=np.float32)
         if restart is None:
             return QuestionWalk(linked, matches, named, None, None, nodes, scores, notes)
-        open_ = np.zeros(0, dtype=bool) if some is None else some
-        walk = push_pagerank(graph, restart, matches.attraction(config), open_, config.damping, config.epsilon)
+        open_ = np.zeros(0, dtype=bool) if start.allowed is None else start.allowed
+        graph = self.scope.snapshot.walk
+        walk = push_pagerank(graph, restart, start.attraction, open_, config.damping, config.epsilon)
         count = int(walk.nodes.searchsorted(len(self.scope)))
         nodes, scores, shares = walk.nodes[:count], walk.values[:count], walk.matches[:count]
         scores = scores * (1.0 + config.question_value * shares[:, 0] + config.remainder_value * shares[:, 1])

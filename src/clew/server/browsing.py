@@ -99,16 +99,11 @@ def find_entity(version: OpenVersion, access: Access, name: str, limit: int) -> 
     position = _visible_entity(version, name, where)
     degree = browser.count_facts(position, where)
     passages = browser.mentioning(position, where)
-    aliases = [
-        records.SimilarEntity(id=match.id, name=match.name, passages=match.passages, similarity=similarity)
-        for match, similarity in browser.similar(position, where)
-    ]
     return records.Entity(
         **records.EntitySummary.model_validate(browser.match(position, where)).model_dump(),
         index=version.name,
         version=version.number,
         degree=degree,
-        aliases=aliases,
         relations=[_view_edge(edge, browser, where) for edge in browser.facts(position, where, limit, quotes=True)],
         relations_truncated=degree > limit,
         passage_ids=passages[:_MAX_PASSAGES],

@@ -180,12 +180,6 @@ class EntityList(OfVersion):
     truncated: bool
 
 
-class SimilarEntity(EntitySummary):
-    """Another entity with nearly the same name."""
-
-    similarity: float
-
-
 class StatedFact(Record):
     """An edge of the graph with the ids of its ends and the sentences that state it."""
 
@@ -200,10 +194,9 @@ class StatedFact(Record):
 
 
 class Entity(EntitySummary, OfVersion):
-    """An entity, its other names, facts and passages."""
+    """An entity, its facts and passages."""
 
     degree: int = Field(description="Facts that it is an end of, of those that may be seen.")
-    aliases: list[SimilarEntity]
     relations: list[StatedFact]
     relations_truncated: bool
     passage_ids: list[str]

@@ -40,7 +40,7 @@ REMOVE_AGAIN = "run `clew remove` again on what was removed since"
 """An action of a repair that undid changes among which may be removals."""
 _LEFT_BEHIND = ", left by a run that was stopped"  # ends an action that is of no damage
 _UNCHECKED = "made again when it is needed: "  # begins another one
-_CHECKED = frozenset({PINS_FOLDER, "arrays", "centroids", "equivalences", "segments", "snapshots", "vectors.lance"})
+_CHECKED = frozenset({PINS_FOLDER, "arrays", "centroids", "segments", "snapshots", "vectors.lance"})
 _MAX_NAMES = 10
 _ID_BATCH_ROWS = 1 << 16
 
@@ -282,8 +282,6 @@ def _damaged_parts(path: Path) -> list[Path]:
     """Return which parts of a folder of derived data are not as they were written; none of what nothing can check."""
     if path.name == "vectors.lance":
         return [path] if VectorCache(path).problem() else []
-    if path.name == "equivalences":
-        return [path] if not path.is_dir() or snapshot_problems(path) else []
     parts = sorted(path.iterdir()) if path.is_dir() else []
     if path.name in ("segments", "centroids"):
         return [part for part in parts if part.is_dir() or file_problem(part)]

@@ -14,7 +14,7 @@ from clew.store.passage_table import PassageTable
 from clew.store.segment_files import SEGMENT_NAMES_FILE, read_segment_names, segments_folder
 from clew.text.bm25 import BM25Index
 
-SNAPSHOT_FORMAT = "snapshot-7"
+SNAPSHOT_FORMAT = "snapshot-8"
 MANIFEST_FILE = "manifest.json"
 CHECKSUM_KEY = "seal"
 DECISION_PROBLEMS = "decision_problems"

@@ -12,7 +12,6 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from clew.arrays import FloatArray, LongArray
-from clew.arrays.mapped_files import VectorFile
 from clew.errors import ClewError, IndexFormatError, IndexLockedError, ProviderError
 from clew.protocols import Encoder
 from clew.store.atomic import atomic_folder
@@ -45,39 +44,23 @@ class VectorCache:
         """
         distinct = list(dict.fromkeys(texts))
         vectors = np.zeros((len(distinct), encoder.dimension), dtype=np.float32)
-        self.fill(vectors, distinct, encoder, on_progress, may_lack_place=True)
-        if len(distinct) == len(texts):
-            return vectors
-        positions = {text: position for position, text in enumerate(distinct)}
-        return vectors[np.array([positions[text] for text in texts], dtype=np.int64)]
-
-    def fill(
-        self,
-        vectors: FloatArray | VectorFile,
-        texts: Sequence[str],
-        encoder: Encoder,
-        on_progress: Callable[[int], None] | None = None,
-        *,
-        may_lack_place: bool = False,
-    ) -> None:
-        """Write the unit vectors of distinct texts to (len(texts), dimension) `vectors`, as of `get_or_encode`.
-
-        With `may_lack_place`, a place that is full or may not be written is no error.
-        """
-        keys = text_keys(texts, encoder.fingerprint)
+        keys = text_keys(distinct, encoder.fingerprint)
         missing = np.flatnonzero(~self._load(keys, vectors))
         for start in range(0, len(missing), _COMMIT_TEXTS):
             block = missing[start : start + _COMMIT_TEXTS]
-            encoded = _encode(encoder, [texts[position] for position in block.tolist()])
-            vectors[block] = encoded
+            vectors[block] = encoded = _encode(encoder, [distinct[position] for position in block.tolist()])
             try:
                 self._store(keys[block], encoded)
             except ProviderError as error:
-                if not (may_lack_place and is_unwritable(error)):
+                if not is_unwritable(error):
                     raise
                 _log.warning("vectors of texts are not stored: %s", error)
             if on_progress is not None:
                 on_progress(len(block))
+        if len(distinct) == len(texts):
+            return vectors
+        positions = {text: position for position, text in enumerate(distinct)}
+        return vectors[np.array([positions[text] for text in texts], dtype=np.int64)]
 
     def problem(self) -> str | None:
         """Return what is wrong with the cache, None for nothing; it reads all vectors."""
@@ -115,7 +98,7 @@ class VectorCache:
             return 0
         return int((~used).sum())
 
-    def _load(self, keys: NDArray[np.bytes_], vectors: FloatArray | VectorFile) -> NDArray[np.bool_]:
+    def _load(self, keys: NDArray[np.bytes_], vectors: FloatArray) -> NDArray[np.bool_]:
         """Write what is stored of the vectors of keys, and return for which keys it is (len(keys),)."""
         is_cached = np.zeros(len(keys), dtype=np.bool_)
         dimension = vectors.shape[1]
@@ -130,7 +113,7 @@ class VectorCache:
         is_cached[hits] = True
         return is_cached
 
-    def _read(self, keys: NDArray[np.bytes_], vectors: FloatArray | VectorFile) -> LongArray:
+    def _read(self, keys: NDArray[np.bytes_], vectors: FloatArray) -> LongArray:
         """Set the rows (n, d) of the keys that are stored; return their positions."""
         before = _folder_number(self._path)
         try:

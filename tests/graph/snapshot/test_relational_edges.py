@@ -17,12 +17,14 @@ from clew.graph.snapshot.relational_edges import (
 from clew.graph.string_array import StringArray
 from clew.index import Index
 from clew_lab.graph.node_graphs import entity_graph
+from clew_lab.graph.synonyms import load_synonyms
 from tests.oracles import relational_edges as plain
 
 
 def test_a_triple_is_an_edge_to_its_head_and_an_inverse_edge_to_its_tail(small: Index) -> None:
-    snapshot = small.snapshot
-    for graph, node in ((passage_graph(snapshot), snapshot.entity_nodes), (entity_graph(snapshot), range(10**6))):
+    snapshot, synonyms = small.snapshot, load_synonyms(small.context)
+    entities = entity_graph(snapshot, synonyms)
+    for graph, node in ((passage_graph(snapshot), snapshot.entity_nodes), (entities, range(10**6))):
         edges = {
             (int(receiver), int(graph.relations[edge]), int(graph.senders[edge]))
             for receiver in range(graph.node_count)
@@ -54,13 +56,13 @@ def test_edges_are_those_of_a_sort(small: Index, data: st.DataObject, limit: int
         relations=StringArray.pack("rst"),
         triples=np.array(sorted(set(triples)), dtype=np.int32).reshape(-1, 3),
         mentions=build_adjacency([p for p, _ in mentions], [e for _, e in mentions], np.ones(len(mentions)), passages),
-        equivalences=build_adjacency([a for a, _ in both], [b for _, b in both], np.ones(len(both)), entities),
         entity_nodes=np.array(nodes, dtype=np.int32),
         walk=build_adjacency([], [], [], 6),
     )
+    synonyms = build_adjacency([a for a, _ in both], [b for _, b in both], np.ones(len(both)), entities)
     for actual, expected in (
         (passage_graph(snapshot), plain.passage_graph(snapshot)),
-        (entity_graph(snapshot), plain.entity_graph(snapshot)),
+        (entity_graph(snapshot, synonyms), plain.entity_graph(snapshot, synonyms)),
     ):
         for field in fields(expected):
             one, other = getattr(actual, field.name), getattr(expected, field.name)

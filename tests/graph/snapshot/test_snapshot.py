@@ -21,7 +21,6 @@ from clew.graph.snapshot.snapshot import (
     load_snapshot,
     named_arrays,
     save_places,
-    with_equivalences,
 )
 from clew.graph.string_array import StringArray
 from clew.store.array_file import ArrayFolder
@@ -154,15 +153,6 @@ def test_the_order_of_the_columns_does_not_matter(random: Random) -> None:
     order = list("abc")
     random.shuffle(order)
     assert plain_values(snapshot("".join(order))) == plain_values(snapshot())
-
-
-def test_equivalences_go_both_ways_and_not_into_the_walk() -> None:
-    left, right = np.array([0], dtype=np.int32), np.array([4], dtype=np.int32)
-    snapshot_before = snapshot()
-    s = with_equivalences(snapshot_before, left, right, np.array([0.75], dtype=np.float32))
-    assert s.equivalences.row(0).tolist() == [4]
-    assert s.equivalences.row(4).tolist() == [0]
-    assert s.walk is snapshot_before.walk
 
 
 @pytest.mark.parametrize("order", ["cab", "b", ""])

@@ -7,11 +7,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 
-from clew.arrays.mapped_files import VectorFile
 from clew.errors import InputError
 from clew.graph.segments.segment import Segment
 from clew.index import Index
-from clew.indexing import snapshot_builder, snapshot_synonyms
+from clew.indexing import snapshot_builder
 from clew.indexing.merging import workspace
 from clew.indexing.merging.merge import merge_segments
 from clew.indexing.merging.workspace import (
@@ -19,14 +18,12 @@ from clew.indexing.merging.workspace import (
     RESIDENT_BYTES,
     Workspace,
     check_merge_memory,
-    count_comparison_bytes,
     measure_needs,
 )
-from clew.indexing.resolution.pair_cache import count_lists
 from clew.indexing.segments.maker import make_segment
 from clew.store.atomic import temporary_folder
 from clew.store.schema import PassageRow
-from clew.store.snapshot_files import read_manifest, snapshot_folder
+from clew.store.snapshot_files import snapshot_folder
 from clew.types import Document, ignore_progress
 from tests.faults.commands import run_clew
 from tests.indexing.merging.corpora import corpora
@@ -89,7 +86,7 @@ def test_arrays_in_files_stay_readable_when_their_memory_is_given_back(tmp_path:
 @pytest.mark.slow
 def test_the_bytes_of_a_snapshot_are_equal_for_every_budget(index: Index, spaces: list[Workspace]) -> None:
     folder = snapshot_folder(index.table)
-    needs = check_merge_memory(index.table, index.table.dimension, 10**12, ignore_progress)
+    needs = check_merge_memory(index.table, 10**12, ignore_progress)
     assert MERGE_PROCESS_BYTES < needs.least < needs.in_memory
     before = read_files(folder)
     for memory in (needs.least, needs.in_memory - 1, needs.in_memory):
@@ -108,14 +105,14 @@ def test_a_budget_below_the_least_is_refused_before_anything_is_added(
     index: Index, monkeypatch: pytest.MonkeyPatch, spaces: list[Workspace]
 ) -> None:
     version, rows = index.table.version, index.table.count_rows()
-    least = check_merge_memory(index.table, index.table.dimension, 10**12, ignore_progress).least
+    least = check_merge_memory(index.table, 10**12, ignore_progress).least
     wanted = f"the merge of {rows} passages takes at least {math.ceil(least / 10**6)}MB: give that"
     with pytest.raises(InputError, match=wanted):
         index.add([TOWN], memory=least - 1)
     assert index.table.open_latest().version == version
     assert not spaces
     monkeypatch.setattr(workspace, "_LEAST_TEXT_BYTES", 100_000)  # as if the town were what makes it too much
-    before = check_merge_memory(index.table, index.table.dimension, 10**12, ignore_progress).least
+    before = check_merge_memory(index.table, 10**12, ignore_progress).least
     with pytest.raises(InputError, match="what was committed is kept"):
         index.add([TOWN], memory=before)
     assert index.table.count_rows() == rows + 1
@@ -146,34 +143,3 @@ def test_the_command_refuses_a_budget_that_no_merge_keeps(tmp_path: Path) -> Non
     assert result.code == 2
     assert "--memory is 380MB, and the merge at the end takes at least 400MB: give that" in result.err
     assert not (tmp_path / "index").exists()
-
-
-def test_names_in_a_file_take_memory_that_hardly_grows_with_their_vectors() -> None:
-    names = 2_100_000
-    small, large = (count_comparison_bytes(names, dimension) for dimension in (384, 1024))
-    assert 300 * names < small < large < small + 8 * count_lists(names) * 1024
-    assert large < 1_600_000_000 < names * 4 * 384
-    assert count_comparison_bytes(names, 0) == 0
-
-
-def test_names_whose_vectors_lie_in_a_file_give_the_bytes_of_those_in_memory(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    opened: list[int] = []
-
-    def note(path: Path, rows: int, dimension: int) -> VectorFile:
-        opened.append(rows)
-        return VectorFile(path, rows, dimension)
-
-    monkeypatch.setattr(snapshot_synonyms, "VectorFile", note)
-    people = ["Johannes Alexander Maximilian Oldenburg", "Johannes Alexander Maximilian Oldenburgs"]
-    names = [Document(name[-2:], "", f"They met {name} there.") for name in people]
-    in_memory = make_index(tmp_path / "memory", [*DOCUMENTS[:8], *names])
-    assert in_memory.snapshot.equivalences.degrees().sum()
-    assert not opened
-    monkeypatch.setattr(snapshot_synonyms, "EXACT_NAMES", 0)
-    in_file = make_index(tmp_path / "file", [*DOCUMENTS[:8], *names])
-    one, other = (read_manifest(snapshot_folder(index.table))["files"] for index in (in_memory, in_file))
-    assert one == other
-    assert len(opened) == 1
-    assert not list(in_file.table.location.derived.glob("*names"))

@@ -12,7 +12,7 @@ from clew.graph.snapshot.snapshot import Snapshot, named_arrays
 from clew.index import Index
 from clew.indexing.merging.corrected_arrays import with_corrected_entities
 from clew.indexing.resolution.entity_decisions import ABSENT, AMBIGUOUS, NO_MENTION, SAME, apply_decisions
-from clew.store.entity_decisions import FORGET, MERGE, RENAME, SPLIT, EntityDecision, append_decisions
+from clew.store.entity_decisions import FORGET, MERGE, RENAME, SPLIT, EntityDecision
 from clew.types import Document
 from tests.oracles.corrected_entities import NaiveEntities
 from tests.small_index import DOCUMENTS, make_index
@@ -95,9 +95,8 @@ def test_without_a_decision_every_array_has_the_same_bytes(tmp_path: Path) -> No
     made = with_corrected_entities(index.snapshot, apply_decisions(index.snapshot, ()))
     arrays = dict(named_arrays(made))
     for name, array in named_arrays(index.snapshot):
-        if not name.startswith("equivalences"):
-            assert array.tobytes() == arrays[name].tobytes(), name
-            assert array.dtype == arrays[name].dtype, name
+        assert array.tobytes() == arrays[name].tobytes(), name
+        assert array.dtype == arrays[name].dtype, name
 
 
 def test_a_merged_entity_has_both_names_and_all_facts(index: Index) -> None:
@@ -122,14 +121,6 @@ def test_homonyms_are_told_apart_and_share_the_name(index: Index) -> None:
     )
     found = both.entities_with_name("John Smith")
     assert sorted(both.entities[int(e)] for e in found) == ["John Smith (Leith)", "John Smith (navy)"]
-
-
-def test_split_entities_are_no_synonyms(tmp_path: Path) -> None:
-    index = make_index(tmp_path, SMITHS)
-    with index._writing():
-        append_decisions(index.table, [EntityDecision(1, SPLIT, ("John Smith",), "John Smiths", ("navy",))])
-    (one,), (other,) = (index.snapshot.entities_with_name(name) for name in ("John Smith", "John Smiths"))
-    assert other not in index.snapshot.equivalences.row(int(one))
 
 
 def test_a_forgotten_entity_is_in_no_sentence_fact_or_name(index: Index) -> None:

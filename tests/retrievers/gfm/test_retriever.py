@@ -159,6 +159,16 @@ def test_projections_do_not_depend_on_the_batches(index: Index) -> None:
     )
 
 
+def test_each_of_few_relations_has_the_projection_of_its_own_text(index: Index) -> None:
+    gfm, edges, texts = retriever(index), index.context.load_passage_graph(), relation_texts(index.snapshot)
+    used = np.unique(edges.relations % edges.relation_count)
+    own = project_all_relations(
+        load_weights(PRETRAINED_FOLDER / "gfm").model, index.context.encode_texts([texts[r] for r in used.tolist()])
+    )
+    found = gfm.relation_projections[gfm.relation_rows[used]]
+    np.testing.assert_allclose(found.astype(np.float32), own.astype(np.float32), atol=1e-2)
+
+
 def test_an_index_of_another_encoder_is_refused(small: Index) -> None:
     with pytest.raises(InputError, match="--encoder all-MiniLM-L6-v2"):
         small.retriever("gfm")

@@ -13,8 +13,11 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Literal
 
+import numpy as np
+
 from clew.arrays import BoolArray, FloatArray
 from clew.errors import InputError
+from clew.graph.csr import Adjacency
 from clew.graph.snapshot.relational_edges import relation_texts
 from clew.graph.snapshot.snapshot import Snapshot
 from clew.inference.query_network import QueryNetwork
@@ -35,6 +38,7 @@ from clew.retrievers.gfm.weights import TrainedGNN, load_weights
 from clew_lab.gfm.entity_graphs import EntityGraphBuilder, EntityRanker, NearestPassages
 from clew_lab.gfm.node_paths import NodePathBuilder
 from clew_lab.graph.node_graphs import both_relation_texts, entity_graph, inverse_text, mention_graph
+from clew_lab.graph.synonyms import SYNONYMS, SynonymNames, load_synonyms
 
 if TYPE_CHECKING:
     from clew_lab.nn.device_network import DeviceQueryNetwork
@@ -101,6 +105,8 @@ class GFMPaper(SettingsRecord):
         "GFM-RAG: none, which is -1",
         "as for the index; -1 for the preset paper",
     )
+
+    synonyms: SynonymNames = SYNONYMS
 
     def entity_settings(self) -> list[str]:
         """Return the settings given here that are for weights that score entities; the preset ours is for all."""
@@ -184,7 +190,8 @@ def build_gfm_paper(context: IndexContext, settings: GFMPaper) -> GFMRetriever:
     snapshot, own, nodes = context.scope.snapshot, context.index_encoder, _node_limit(settings, trained)
     same = own is not None and trained.encoder.fingerprint == own.fingerprint
     form = settings.resolve_form(trained.form)
-    graphs, ranker = make_graphs_and_ranker(context, trained.targets, form, nodes, same_encoder=same)
+    synonyms = load_synonyms(context, settings.synonyms)
+    graphs, ranker = make_graphs_and_ranker(context, trained.targets, form, nodes, synonyms, same_encoder=same)
     texts = relation_texts_for(trained.targets, snapshot)
     projected = context.cached_array(
         trained.key, lambda: project_all_relations(trained.model, context.encode_texts_with(texts, encoder))
@@ -196,6 +203,7 @@ def build_gfm_paper(context: IndexContext, settings: GFMPaper) -> GFMRetriever:
         graphs,
         network,
         projected,
+        np.arange(len(texts), dtype=np.int32),
         ranker,
         NodePathBuilder(snapshot, graphs.edges, trained.targets),
         context.paths_per_passage,
@@ -224,15 +232,22 @@ def load_node_texts(context: IndexContext, encoder: Encoder) -> FloatArray:
 
 
 def make_graphs_and_ranker(
-    context: IndexContext, targets: Targets, form: EntityForm, nodes: int | None, *, same_encoder: bool
+    context: IndexContext,
+    targets: Targets,
+    form: EntityForm,
+    nodes: int | None,
+    synonyms: Adjacency,
+    *,
+    same_encoder: bool,
 ) -> tuple[EntityGraphBuilder, EntityRanker | PassageRanker]:
     """Return what makes the graphs of questions, of at most `nodes` nodes, and ranks the passages.
 
-    `same_encoder` tells whether a network reads the vectors of the index's encoder.
+    `synonyms` are those of each of E entities; `same_encoder` tells whether a network reads the vectors of the index's
+    encoder.
     """
     snapshot, encoder = context.scope.snapshot, context.index_encoder
     nearest = None if encoder is None else find_nearest_passages(context.similar_passages(), encoder)
-    edges = mention_graph(snapshot) if targets == "documents" else entity_graph(snapshot)
+    edges = mention_graph(snapshot, synonyms) if targets == "documents" else entity_graph(snapshot, synonyms)
     graphs = EntityGraphBuilder(edges, snapshot, nodes, nearest, form.seeds)
     if targets == "documents":
         return graphs, PassageRanker()

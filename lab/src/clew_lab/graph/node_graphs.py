@@ -9,6 +9,7 @@ itself.
 import numpy as np
 
 from clew.arrays import IntArray
+from clew.graph.csr import Adjacency
 from clew.graph.snapshot.relational_edges import RelationalEdges, build_edges, mention_pairs, relation_texts
 from clew.graph.snapshot.snapshot import Snapshot
 
@@ -18,25 +19,24 @@ def inverse_text(relation: str) -> str:
     return f"inverse_{relation}"
 
 
-def entity_graph(snapshot: Snapshot) -> RelationalEdges:
-    """Return the edges between entities alone: triples and equivalences."""
+def entity_graph(snapshot: Snapshot, synonyms: Adjacency) -> RelationalEdges:
+    """Return the edges between entities alone: triples and synonyms, which are those of each of E entities."""
     nodes = np.arange(len(snapshot.entities), dtype=np.int32)
-    pairs = _equivalence_pairs(snapshot, nodes, len(snapshot.relations) + 1)
+    pairs = _synonym_pairs(synonyms, nodes, len(snapshot.relations) + 1)
     return build_edges(snapshot, nodes, [pairs], len(snapshot.entities), weak=False)
 
 
-def mention_graph(snapshot: Snapshot) -> RelationalEdges:
-    """Return the edges between passages, the first nodes, and all entities: mentions, triples and equivalences."""
+def mention_graph(snapshot: Snapshot, synonyms: Adjacency) -> RelationalEdges:
+    """Return the edges between passages, the first nodes, and all entities: mentions, triples and synonyms (E rows)."""
     passages, first = len(snapshot.passage_ids), len(snapshot.relations)
     nodes = np.arange(passages, passages + len(snapshot.entities), dtype=np.int32)
-    others = [mention_pairs(snapshot, nodes, first), _equivalence_pairs(snapshot, nodes, first + 1)]
+    others = [mention_pairs(snapshot, nodes, first), _synonym_pairs(synonyms, nodes, first + 1)]
     return build_edges(snapshot, nodes, others, passages + len(nodes), weak=False)
 
 
-def _equivalence_pairs(snapshot: Snapshot, nodes: IntArray, relation: int) -> IntArray:
-    rows = snapshot.equivalences.row_indices()
-    other = nodes[snapshot.equivalences.indices]
-    return np.column_stack([nodes[rows], np.full_like(other, relation), other])
+def _synonym_pairs(synonyms: Adjacency, nodes: IntArray, relation: int) -> IntArray:
+    other = nodes[synonyms.indices]
+    return np.column_stack([nodes[synonyms.row_indices()], np.full_like(other, relation), other])
 
 
 def both_relation_texts(snapshot: Snapshot) -> list[str]:

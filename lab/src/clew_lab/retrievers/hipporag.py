@@ -8,19 +8,20 @@ question has no name the ranking is the dense one.
 Source: Gutierrez et al., "HippoRAG: Neurobiologically Inspired Long-Term Memory for Large Language Models" (2024,
 arXiv 2405.14831), section 2.3, with damping 0.5.
 Differs from the source: names of the question are those of the rules for questions, where a language model finds them
-there; triples and synonyms are those of the index; an occurrence is that of the name in the title and the text, one
-where only another form of it is written.
+there; triples are those of the index, and synonyms are names near by its encoder; an occurrence is that of the name in
+the title and the text, one where only another form of it is written.
 """
 
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import ClassVar
 
 import numpy as np
 
 from clew.arrays import BoolArray, FloatArray, IntArray
+from clew.graph.csr import Adjacency
 from clew.plugins.records import SettingsRecord, Share, setting
 from clew.query.context import IndexContext
 from clew.query.scope import Scope
@@ -31,6 +32,7 @@ from clew_lab.graph.mention_counts import count_mentions
 from clew_lab.graph.nearest_entities import NO_NAME, find_nearest_entities
 from clew_lab.graph.phrase_graph import build_triple_graph
 from clew_lab.graph.power_iteration import PowerWalk
+from clew_lab.graph.synonyms import SYNONYMS, SynonymNames, load_synonyms
 
 
 class HippoRAG(SettingsRecord):
@@ -42,6 +44,7 @@ class HippoRAG(SettingsRecord):
     specificity: bool = setting(
         default=True, description="whether a phrase of few passages weighs more in the restart", source="HippoRAG"
     )
+    synonyms: SynonymNames = SYNONYMS
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,10 +87,18 @@ class HippoRAGRetriever(PassageRetriever):
     scope: Scope
     phrases: NamedPhrases
     settings: HippoRAG
+    load_synonyms: Callable[[], Adjacency]  # returns those of each phrase (E rows)
+
+    @cached_property
+    def _synonyms(self) -> Adjacency:
+        return self.load_synonyms()
 
     @cached_property
     def _walk(self) -> PowerWalk:
-        return PowerWalk(build_triple_graph(self.scope.snapshot, np.ones(len(self.scope), dtype=bool)))
+        return self._walk_among(np.ones(len(self.scope), dtype=bool))
+
+    def _walk_among(self, allowed: BoolArray) -> PowerWalk:
+        return PowerWalk(build_triple_graph(self.scope.snapshot, allowed, self._synonyms))
 
     @cached_property
     def _occurrences(self) -> IntArray:
@@ -103,7 +114,7 @@ class HippoRAGRetriever(PassageRetriever):
         for entity in starts:
             passages = max(len(s.mentioned_in.row(entity)), 1)
             restart[entity] = 1.0 / passages if self.settings.specificity else 1.0
-        walk = self._walk if some is None else PowerWalk(build_triple_graph(s, allowed))
+        walk = self._walk if some is None else self._walk_among(allowed)
         values = walk.values(restart / restart.sum(), self.settings.damping)
         mass = values[s.mentions.indices] * self._occurrences
         scores = np.bincount(s.mentions.row_indices(), weights=mass, minlength=len(self.scope)).astype(np.float32)
@@ -114,4 +125,5 @@ class HippoRAGRetriever(PassageRetriever):
 
 def build_hipporag(context: IndexContext, settings: HippoRAG) -> HippoRAGRetriever:
     """Return the retriever over one index; raises InputError where the index has no vectors."""
-    return HippoRAGRetriever(context.scope, NamedPhrases.of_index(context), settings)
+    synonyms = partial(load_synonyms, context, settings.synonyms)
+    return HippoRAGRetriever(context.scope, NamedPhrases.of_index(context), settings, synonyms)

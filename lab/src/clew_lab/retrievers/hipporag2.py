@@ -12,13 +12,14 @@ Differs from the source: triples are filtered by a language model only where one
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import ClassVar, cast
 
 import numpy as np
 
 from clew.arrays import BoolArray, FloatArray, top_order
 from clew.errors import BudgetError
+from clew.graph.csr import Adjacency
 from clew.plugins.records import SettingsRecord, setting
 from clew.protocols import LanguageModel
 from clew.query.context import IndexContext
@@ -30,6 +31,7 @@ from clew.types import Evidence, Filter, Path, Reply, Scored, Usage
 from clew_lab.graph.phrase_graph import build_phrase_graph
 from clew_lab.graph.power_iteration import PowerWalk
 from clew_lab.graph.scaled_similarity import scale_similarities
+from clew_lab.graph.synonyms import SYNONYMS, SynonymNames, load_synonyms
 from clew_lab.models import fact_filter
 
 TOP_TRIPLES = 5
@@ -46,6 +48,7 @@ class HippoRAG2Retriever:
     scope: Scope
     dense: DenseRetriever  # computes the similarity of passages
     load_triple_vectors: Callable[[], FloatArray]  # returns unit rows (T, d) of the texts of all triples
+    load_synonyms: Callable[[], Adjacency]  # returns those of each phrase (E rows)
     model: LanguageModel | None = None  # filters the nearest triples; None to keep them all
 
     @property
@@ -58,14 +61,21 @@ class HippoRAG2Retriever:
         return self.load_triple_vectors()
 
     @cached_property
+    def _synonyms(self) -> Adjacency:
+        return self.load_synonyms()
+
+    @cached_property
     def _walk(self) -> PowerWalk:
-        return PowerWalk(build_phrase_graph(self.scope.snapshot, np.ones(len(self.scope), dtype=bool)))
+        return self._walk_among(np.ones(len(self.scope), dtype=bool))
+
+    def _walk_among(self, allowed: BoolArray) -> PowerWalk:
+        return PowerWalk(build_phrase_graph(self.scope.snapshot, allowed, self._synonyms))
 
     def retrieve(self, questions: Sequence[str], k: int, where: Filter | None = None) -> list[Evidence]:
         """Return at most `k` passages a question; without a triple to start from, the dense ranking."""
         check_k(k, questions)
         allowed = self.scope.mask(where)
-        walk = self._walk if allowed.all() else PowerWalk(build_phrase_graph(self.scope.snapshot, allowed))
+        walk = self._walk if allowed.all() else self._walk_among(allowed)
         nearest = [self._nearest_triples(question, allowed) if question.strip() else [] for question in questions]
         results = []
         for question, (triples, notes, usage) in zip(questions, self._filter(questions, nearest, allowed), strict=True):
@@ -168,9 +178,13 @@ class HippoRAG2(SettingsRecord):
     filter: str = setting(
         "", "language model that filters the nearest triples, such as openai:gpt-4o-mini", "HippoRAG 2: one", "none"
     )
+    synonyms: SynonymNames = SYNONYMS
 
 
 def build_hipporag2(context: IndexContext, settings: HippoRAG2) -> HippoRAG2Retriever:
     """Return the retriever over one index; raises InputError where it has no vectors, or no model has the name."""
     model = context.open_model(settings.filter) if settings.filter else None
-    return HippoRAG2Retriever(context.scope, build_dense(context, Dense()), context.triple_text_vectors, model)
+    synonyms = partial(load_synonyms, context, settings.synonyms)
+    return HippoRAG2Retriever(
+        context.scope, build_dense(context, Dense()), context.triple_text_vectors, synonyms, model
+    )

@@ -16,6 +16,7 @@ from clew.training.data.gfm_examples import GraphView
 from clew.training.hyperparameters import RetrievalLoss
 from clew_lab.gfm.entity_graphs import EntityGraphBuilder, EntityRanker
 from clew_lab.graph.node_graphs import both_relation_texts, entity_graph, inverse_text
+from clew_lab.graph.synonyms import load_synonyms
 from clew_lab.training.hyperparameters import CompletionRecipe
 from clew_lab.training.objectives.kg_completion import CompletionFacts, KGCompletion
 
@@ -24,7 +25,7 @@ def make_facts(index: Index, entities: bool, nodes: int = 60) -> CompletionFacts
     parts, s = index.context, index.snapshot
     graphs: QuestionGraphBuilder
     if entities:
-        graphs = EntityGraphBuilder(entity_graph(s), s, nodes)
+        graphs = EntityGraphBuilder(entity_graph(s, load_synonyms(parts)), s, nodes)
     else:
         graphs = PassageGraphBuilder(passage_graph(s), GraphWalk(parts.scope, parts.lexical, GraphWalkConfig()), nodes)
     texts = relation_texts(s)

@@ -22,6 +22,7 @@ from clew.training.hyperparameters import TrainingResult
 from clew.training.objectives.document_retrieval import DocumentRetrieval, QuestionBatch
 from clew.types import Question
 from clew_lab.gfm.published_retriever import GFMPaper
+from clew_lab.graph.synonyms import load_synonyms
 from clew_lab.training.hyperparameters import CompletionRecipe
 from clew_lab.training.objectives.kg_completion import KGCompletion
 from clew_lab.training.recipes import gfm
@@ -223,7 +224,8 @@ def test_the_loss_is_that_of_the_equations_over_all_entities(small: Index, examp
     computed = objective.loss(model, QuestionBatch(examples, tuple(examples.items), (0, 0)))
     entities = list(s.entities)
     facts = {(entities[h], s.relations[r], entities[t]) for h, r, t in s.triples.tolist() if h != t}
-    facts |= {(entities[a], "equivalent", entities[b]) for a in range(len(entities)) for b in s.equivalences.row(a)}
+    synonyms = load_synonyms(small.context)
+    facts |= {(entities[a], "equivalent", entities[b]) for a in range(len(entities)) for b in synonyms.row(a)}
     expected = []
     for question in QUESTIONS:
         named = [e for name in link_question(s, question.text).linked_names for e in name.entities]

@@ -38,8 +38,8 @@ class ChainWeights:
     hub: float = 0.1  # price of a bridge, times the logarithm of the number of its passages
     title: float = 0.05  # bonus of a bridge that is the title of the passage it leads to
     third_step: float = 0.2  # price of a third step
-    first_sentences: int = 30  # that chains begin with
-    second_sentences: int = 20  # that a third step begins with
+    first_sentences: int = 20  # that chains begin with
+    second_sentences: int = 12  # that a third step begins with
     sentences: int = 3  # of the longest chains, 2 or 3
 
 

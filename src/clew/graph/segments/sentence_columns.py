@@ -15,29 +15,41 @@ import numpy as np
 from numpy.typing import NDArray
 
 from clew.arrays import FloatArray, IntArray, LongArray
+from clew.arrays.flat_memory import FlatMemory
 from clew.arrays.kernels import njit
 
+_ROWS_AT_ONCE, _LINE_BYTES = 16, 64  # a line of the processor's cache
+_NEVER = 1 << 62
 _QUERY_SCALE = 32767.0  # a sum of 384 products with 8-bit values stays below 2 ** 31
 
 
 @njit
-def byte_similarities(codes: NDArray[np.int8], queries: NDArray[np.int16]) -> FloatArray:
-    """Return the cosines (n, m) of the codes (n, d) with rounded queries (m, d); 0 for a zero row."""
-    similarities = np.zeros((len(codes), len(queries)), dtype=np.float32)
-    for i in range(len(codes)):
-        row = codes[i]
-        square = np.int32(0)
-        for j in range(len(row)):
-            square += np.int32(np.int16(row[j])) * np.int32(np.int16(row[j]))
-        if square == 0:
-            continue
-        norm = np.sqrt(np.float64(square)) * _QUERY_SCALE
-        for k in range(len(queries)):
-            query = queries[k]
-            product = np.int32(0)
-            for j in range(len(row)):
-                product += np.int32(np.int16(row[j])) * np.int32(query[j])
-            similarities[i, k] = product / norm
+def byte_similarities(codes: NDArray[np.int8], starts: LongArray, queries: NDArray[np.int16]) -> FloatArray:
+    """Return the cosines (n, m) of the rows (d,) of codes that begin at `starts` (n,) with rounded queries (m, d).
+
+    They are 0 for a row of zeros. Rows are in memory that no question before has read: some are asked for at once, so
+    that their ways from there overlap.
+    """
+    similarities = np.zeros((len(starts), len(queries)), dtype=np.float32)
+    width, touched = queries.shape[1], 0
+    for first in range(0, len(starts), _ROWS_AT_ONCE):
+        last = min(first + _ROWS_AT_ONCE, len(starts))
+        for i in range(first, last):
+            for j in range(0, width, _LINE_BYTES):
+                touched += codes[starts[i] + j]
+        for i in range(first, last):
+            row = codes[starts[i] : starts[i] + width]
+            for k in range(len(queries)):
+                query = queries[k]
+                product, square = np.int32(0), np.int32(0)
+                for j in range(width):
+                    code = np.int32(np.int16(row[j]))
+                    product += code * np.int32(query[j])
+                    square += code * code
+                if square:
+                    similarities[i, k] = product / (np.sqrt(np.float64(square)) * _QUERY_SCALE)
+    if touched == _NEVER:  # so that the reading is not left out
+        similarities[:] = 0.0
     return similarities
 
 
@@ -79,12 +91,13 @@ class SentencePlaces:
         offsets: (P + 1,) the sentences of each passage.
 
     Attributes:
+        parts: As given.
         dimension: Width of the vectors, 0 without.
     """
 
     def __init__(self, parts: Sequence[StoredSentences], places: LongArray, offsets: LongArray) -> None:
         self.dimension = parts[0].vectors.shape[1] if parts else 0
-        self._parts = parts
+        self.parts = parts
         self._places = places
         self._offsets = offsets
 
@@ -95,20 +108,25 @@ class SentencePlaces:
         """Yield each segment of sentences (n,), which of them lie there, as positions in (n,), and their rows there."""
         if not len(sentences):
             return
-        passages = np.searchsorted(self._offsets, sentences, "right") - 1
-        segments = self._places[passages] >> ROW_BITS
+        segments, rows = self.locate(sentences)
         order = np.argsort(segments, kind="stable")
-        rows = (self._first_rows[passages] + (sentences - self._offsets[passages]))[order]
-        segments = segments[order]
+        rows, segments = rows[order], segments[order]
         bounds = [0, *(np.flatnonzero(np.diff(segments)) + 1).tolist(), len(order)]
         for (first, last), segment in zip(pairwise(bounds), segments[bounds[:-1]].tolist(), strict=True):
-            yield self._parts[segment], order[first:last], rows[first:last]
+            yield self.parts[segment], order[first:last], rows[first:last]
+
+    def locate(self, sentences: NDArray[np.integer]) -> tuple[LongArray, LongArray]:
+        """Return the numbers of the segments of sentences (n,), and their rows in these."""
+        passages = np.searchsorted(self._offsets, sentences, "right") - 1
+        segments: LongArray = self._places[passages] >> ROW_BITS
+        rows: LongArray = self._first_rows[passages] + (sentences - self._offsets[passages])
+        return segments, rows
 
     @cached_property
     def _first_rows(self) -> LongArray:
         """The row (P,) of each passage's first sentence in its segment."""
-        begins = np.cumsum([0, *(len(part.indptr) - 1 for part in self._parts)])
-        rows = np.concatenate([np.zeros(0, dtype=np.int64), *(part.indptr[:-1] for part in self._parts)])
+        begins = np.cumsum([0, *(len(part.indptr) - 1 for part in self.parts)])
+        rows = np.concatenate([np.zeros(0, dtype=np.int64), *(part.indptr[:-1] for part in self.parts)])
         first: LongArray = rows[begins[self._places >> ROW_BITS] + (self._places & ROW_MASK)]
         return first
 
@@ -138,24 +156,26 @@ class PlacedSentenceVectors:
     def __init__(self, places: SentencePlaces) -> None:
         self._places = places
         self.dimension = places.dimension
+        self._codes = FlatMemory([part.vectors for part in places.parts])
 
     def __len__(self) -> int:
         return len(self._places)
 
     def rows(self, sentences: NDArray[np.integer]) -> FloatArray:
         """Return unit rows (n, d) of sentences (n,)."""
-        return unit_sentences(self._codes(sentences))
+        codes = self._codes.values[self._starts(sentences)[:, None] + np.arange(self.dimension)]
+        return unit_sentences(codes)
 
     def similarities(self, sentences: NDArray[np.integer], vectors: FloatArray) -> FloatArray:
         """Return the cosines (n, m) of sentences (n,) with unit rows (m, d), computed on the rounded rows."""
         queries = np.rint(vectors * np.float32(_QUERY_SCALE)).astype(np.int16)
-        return byte_similarities(self._codes(sentences), queries)  # type: ignore[no-any-return]
+        return byte_similarities(self._codes.values, self._starts(sentences), queries)  # type: ignore[no-any-return]
 
-    def _codes(self, sentences: NDArray[np.integer]) -> NDArray[np.int8]:
-        codes = np.empty((len(sentences), self.dimension), dtype=np.int8)
-        for part, chosen, rows in self._places.find(sentences):
-            codes[chosen] = part.vectors[rows]
-        return codes
+    def _starts(self, sentences: NDArray[np.integer]) -> LongArray:
+        """Return where the codes of sentences (n,) begin."""
+        parts, rows = self._places.locate(sentences)
+        starts: LongArray = self._codes.starts[parts] + rows * self.dimension
+        return starts
 
 
 ROW_BITS = 32

@@ -29,7 +29,7 @@ class RelationalEdges:
     indptr: LongArray  # (n + 1,) where the edges of each receiver begin
     senders: IntArray  # (m,) ascending within a receiver
     relations: IntArray  # (m,) below R for a relation, R and above for the inverse of relation minus R
-    triples: IntArray  # (m,) the triple of an edge, -1 for a mention or an equivalence
+    triples: IntArray  # (m,) the triple of an edge, -1 for a mention or a synonym
     relation_count: int  # R; the last two are `MENTIONS_RELATION` and `EQUIVALENT_RELATION`
 
     @property
@@ -46,7 +46,7 @@ def relation_texts(snapshot: Snapshot) -> list[str]:
 def stated_edge_mask(edges: RelationalEdges, positions: LongArray, snapshot: Snapshot, allowed: BoolArray) -> BoolArray:
     """Return for the edges at some positions (m,) whether they are stated by an allowed passage (P,).
 
-    Mentions, equivalences and triples of an imported graph are always stated.
+    Mentions, synonyms and triples of an imported graph are always stated.
     """
     triples = edges.triples[positions]
     mask: BoolArray = triples < 0

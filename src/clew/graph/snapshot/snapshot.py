@@ -15,7 +15,7 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from clew.arrays import BoolArray, FloatArray, IntArray, LongArray
+from clew.arrays import BoolArray, IntArray, LongArray
 from clew.arrays.mapped_files import map_array
 from clew.errors import IndexFormatError
 from clew.graph.csr import Adjacency, build_adjacency, unweighted_rows
@@ -74,7 +74,6 @@ class Snapshot:
     passage_triples: Adjacency  # P rows, the triples a passage states
     mentions: Adjacency  # P rows, the entities in a passage or its title; weight below 1 where a name is ambiguous
     mentioned_in: Adjacency  # E rows, the passages of an entity
-    equivalences: Adjacency  # E rows, entities with nearly the same name; weight = cosine
     entity_nodes: IntArray  # (E,) the node of each entity in `walk`; nodes below P are passages
     walk: Adjacency  # the graph of the random walk (see `clew.graph.snapshot.walk_graph`)
     sentence_rows: SentenceRows  # of the P passages
@@ -271,13 +270,6 @@ def named_arrays(snapshot: Snapshot) -> Iterator[tuple[str, NDArray[np.generic]]
             yield each.name, np.array(value, dtype=np.uint64)
         elif each.name not in _NO_FILES:
             yield each.name, value
-
-
-def with_equivalences(snapshot: Snapshot, left: IntArray, right: IntArray, scores: FloatArray) -> Snapshot:
-    """Return a snapshot with edges between pairs (m,) of entities of nearly one name, weighted by cosines (m,)."""
-    both = np.concatenate([left, right]), np.concatenate([right, left]), np.concatenate([scores, scores])
-    equivalences = build_adjacency(*both, len(snapshot.entities))
-    return replace(snapshot, equivalences=equivalences)
 
 
 def with_mentions(snapshot: Snapshot, passages: IntArray, entities: IntArray) -> Snapshot:

@@ -42,7 +42,6 @@ def with_corrected_entities(snapshot: Snapshot, corrected: CorrectedEntities) ->
         passage_triples=triples.passages.transpose(passages),
         mentions=mentions,
         mentioned_in=mentioned_in,
-        equivalences=build_adjacency([], [], [], count),
         entity_nodes=nodes,
         walk=walk_graph(nodes, mentions),
         sentence_rows=_sentences(snapshot.sentence_rows, renumbering, mentioned_in.degrees()),

@@ -20,13 +20,10 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from clew.arrays import HashArray
-from clew.arrays.mapped_files import RESIDENT_BYTES as RESIDENT_VECTOR_BYTES
 from clew.arrays.mapped_files import return_free_memory
 from clew.errors import InputError
 from clew.graph.segments.segment import CollisionError, Segment
 from clew.graph.string_array import StringArray
-from clew.indexing.resolution.pair_cache import COMPARISON_BLOCK_BYTES, LISTS_PER_VECTOR, count_lists
-from clew.indexing.resolution.synonyms import EXACT_NAMES
 from clew.indexing.segments.store import LazySequence, OpenedSegments, SegmentFile, ensure_segments
 from clew.models.threads import worker_count
 from clew.store.atomic import temporary_folder
@@ -150,10 +147,6 @@ GRAPH_TRIPLE_BYTES = 190
 _TEXT_BYTES, _ENTRY_BYTES = 60, 16  # of a merge in memory, measured: 80 to 95% of this
 _THREAD_BYTES = 100_000_000  # of several threads that work at once
 _LEAST_TEXT_BYTES, _LEAST_ENTRY_BYTES = 30, 8  # of one with files
-_NAME_COPIES, _NAME_BYTES = 2, 700  # copies of the vectors of names, and a name as an object, when they are compared
-# Of a name whose vector lies in a file: its text twice, hashes of it, of its vector and of those of earlier runs, its
-# rank, its lists, and the order of all lists, each with what sorting it takes.
-_LISTED_NAME_BYTES = 2 * 40 + 3 * 24 + 2 * 8 + LISTS_PER_VECTOR * (4 + 3 * 8)
 _SAMPLE = 64  # distinct texts are counted in this share of all hashes
 _LEAST_RESIDENT = 16 << 20
 
@@ -167,8 +160,8 @@ class MergeNeeds:
     least: int  # with what is finished in files
 
 
-def measure_needs(segments: Sequence[Segment], graph_triples: int = 0, dimension: int = 0) -> MergeNeeds:
-    """Return what the merge of segments takes; `dimension` is that of the vectors of names, 0 for none."""
+def measure_needs(segments: Sequence[Segment], graph_triples: int = 0) -> MergeNeeds:
+    """Return what the merge of segments takes."""
     names = _count_distinct([segment.names.keys.hashes for segment in segments])
     vocabularies: tuple[Callable[[Segment], HashArray], ...] = (
         lambda segment: segment.names.forms.hashes,
@@ -178,24 +171,13 @@ def measure_needs(segments: Sequence[Segment], graph_triples: int = 0, dimension
     )
     texts = names + sum(_count_distinct([hashes(segment) for segment in segments]) for hashes in vocabularies)
     entries = sum(map(_count_entries, segments))
-    vectors = count_comparison_bytes(names, dimension)
     in_memory = _TEXT_BYTES * texts + _ENTRY_BYTES * entries
     least = _LEAST_TEXT_BYTES * texts + _LEAST_ENTRY_BYTES * entries
     other = MERGE_PROCESS_BYTES + GRAPH_TRIPLE_BYTES * graph_triples
-    return MergeNeeds(other + _THREAD_BYTES + in_memory + vectors, other + max(least, vectors))
+    return MergeNeeds(other + _THREAD_BYTES + in_memory, other + least)
 
 
-def count_comparison_bytes(names: int, dimension: int) -> int:
-    """Return the memory for comparing a number of names, without the pairs found, 12 bytes each."""
-    if not dimension:
-        return 0
-    if names <= EXACT_NAMES:
-        return names * (_NAME_COPIES * 4 * dimension + _NAME_BYTES)
-    directions = count_lists(names) * 4 * dimension
-    return names * _LISTED_NAME_BYTES + 2 * directions + COMPARISON_BLOCK_BYTES + RESIDENT_VECTOR_BYTES
-
-
-def check_merge_memory(table: PassageTable, dimension: int, memory: int, progress: Progress) -> MergeNeeds:
+def check_merge_memory(table: PassageTable, memory: int, progress: Progress) -> MergeNeeds:
     """Return what the merge of a version takes.
 
     Raises:
@@ -203,7 +185,7 @@ def check_merge_memory(table: PassageTable, dimension: int, memory: int, progres
     """
     segments = OpenedSegments(_ensure_segments(table, progress), RESIDENT_BYTES)
     triples = sum(graph.triples for graph in stored_graphs(table.iter_shards(["metadata"])))
-    needs = measure_needs(segments, triples, dimension)
+    needs = measure_needs(segments, triples)
     if memory < needs.least:
         raise InputError(
             f"--memory is {memory / 10**6:.0f}MB, and the merge of {sum(map(len, segments)):,} passages takes "
@@ -213,13 +195,13 @@ def check_merge_memory(table: PassageTable, dimension: int, memory: int, progres
 
 
 @contextmanager
-def merge_workspace(table: PassageTable, dimension: int, memory: int, progress: Progress) -> Iterator[Workspace]:
+def merge_workspace(table: PassageTable, memory: int, progress: Progress) -> Iterator[Workspace]:
     """Yield the workspace of a merge of a version that keeps a budget of bytes, 0 for none.
 
     Raises:
         InputError: The budget is lower than the least that the merge takes.
     """
-    needs = check_merge_memory(table, dimension, memory, progress) if memory else None
+    needs = check_merge_memory(table, memory, progress) if memory else None
     if needs is None or memory >= needs.in_memory:
         yield Workspace()
         return

@@ -1,1 +1,1 @@
-"""Entity resolution: synonyms and links between titles."""
+"""Entity resolution: decisions of people on entities."""

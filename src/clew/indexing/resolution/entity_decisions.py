@@ -41,7 +41,6 @@ class CorrectedEntities:
     labels: dict[int, str]  # by new number
     name_hashes: NDArray[np.uint64]  # (n,) ascending
     name_entities: IntArray  # (n,) new numbers
-    origins: IntArray  # (N,) equal numbers for the parts of an entity that was split, -1 for all others
     problems: tuple[tuple[int, str], ...]  # numbers of decisions that changed nothing, or not all, and the reason
 
 
@@ -81,7 +80,6 @@ class _Entity:
     entities: set[int]  # entities of the snapshot of which it has mentions
     place: tuple[int, int]  # that it is ordered by
     hidden_names: set[int] = field(default_factory=set)  # by which decisions alone find it
-    origin: int = _NONE
     is_dropped: bool = False  # forgotten, or without any mention left
 
 
@@ -172,9 +170,8 @@ class _State:
         new = self._count + len(self._changed)
         while new in self._changed:
             new += 1
-        whole.origin = number if whole.origin == _NONE else whole.origin
         place = whole.place[0], new
-        part = _Entity(whole.label, whole.source, set(whole.names), {e for e, _ in pairs}, place, origin=whole.origin)
+        part = _Entity(whole.label, whole.source, set(whole.names), {e for e, _ in pairs}, place)
         if decision.form:
             hash_ = key_hash(name_key(decision.form), self._snapshot.salt)
             part.names = {hash_}
@@ -222,15 +219,15 @@ class _State:
             for passage, number in passages.items()
         ]
         sources = order.astype(np.int32)
-        labels, origins = {}, np.full(len(order), _NONE, dtype=np.int32)
+        labels = {}
         for number, position in final.items():
             entity = self._changed[number]
-            sources[position], origins[position] = entity.source, entity.origin
+            sources[position] = entity.source
             if entity.source == _NONE:
                 labels[position] = entity.label
         names = self._list_names(numbers, final)
         triples = np.array(sorted(moved), dtype=np.int64).reshape(-1, 3)
-        return CorrectedEntities(numbers, triples, sources, labels, *names, origins, problems)
+        return CorrectedEntities(numbers, triples, sources, labels, *names, problems)
 
     def _has_content(self, number: int) -> bool:
         """Return whether a changed entity has a mention, or is one of imported graphs."""

@@ -1,5 +1,6 @@
 """Puts the `gfm` retriever together: weights, the graph they were trained for, and the projections of its relations."""
 
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -7,6 +8,7 @@ from numpy.typing import NDArray
 
 from clew.arrays import FloatArray
 from clew.errors import InputError
+from clew.graph.snapshot.relation_vectors import frequent_relations, shared_vectors, vector_rows
 from clew.graph.snapshot.relational_edges import relation_texts
 from clew.inference.query_network import QueryNetwork
 from clew.protocols import Encoder
@@ -47,9 +49,11 @@ def build_gfm(context: IndexContext, settings: GFM) -> GFMRetriever:
         context.similar_passages(),
         context.chain_search() if trained.chains else None,
     )
+    texts, encode = relation_texts(snapshot), partial(context.encode_texts_with, encoder=encoder)
+    frequent = lru_cache(maxsize=1)(partial(frequent_relations, graphs.edges, texts))
+    rows = context.cached_array("relation-rows", lambda: vector_rows(texts, frequent()))
     projected = context.cached_array(
-        trained.key,
-        lambda: project_all_relations(trained.model, context.encode_texts_with(relation_texts(snapshot), encoder)),
+        trained.key, lambda: project_all_relations(trained.model, shared_vectors(texts, frequent(), encode))
     )
     quoter = ChainQuoter(snapshot, context.lexical, snapshot.sentences) if context.paths_per_passage else None
     return GFMRetriever(
@@ -58,6 +62,7 @@ def build_gfm(context: IndexContext, settings: GFM) -> GFMRetriever:
         graphs,
         trained.model,
         projected,
+        rows,
         PassageRanker(),
         EdgePathBuilder(snapshot, graphs.edges),
         context.paths_per_passage,
@@ -67,7 +72,7 @@ def build_gfm(context: IndexContext, settings: GFM) -> GFMRetriever:
 
 
 def project_all_relations(model: QueryNetwork, vectors: FloatArray) -> NDArray[Any]:
-    """Return what each relation (R, t) multiplies messages by at each layer, (R, layers, width).
+    """Return what each of n vectors of relations (n, t) multiplies messages by at each layer, (n, layers, width).
 
     In half precision, unless the model is the published one, whose scores are kept to single precision.
     """

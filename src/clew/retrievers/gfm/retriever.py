@@ -19,7 +19,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from clew.arrays import BoolArray, FloatArray
+from clew.arrays import BoolArray, FloatArray, IntArray
 from clew.inference.query_network import QueryBatch, QueryGNNSettings
 from clew.models.threads import BackgroundThread, worker_count
 from clew.models.validation import replace_surrogates
@@ -62,9 +62,9 @@ class GFMRetriever:
     encoder: Encoder  # the encoder that the network was trained with
     graphs: QuestionGraphBuilder  # builds the graphs of questions
     model: GraphNetwork
-    # projections (.., layers, width) of the index's relations, followed by those of their inverses where the model does
-    # not learn inverses; float16 or float32
-    relation_projections: NDArray[Any]
+    relation_projections: NDArray[Any]  # projections (n, layers, width) of vectors of relations; float16 or float32
+    # (R,) the row of each relation among these, or (2 R,) with their inverses where the model does not learn those
+    relation_rows: IntArray
     ranker: Ranker  # ranks the passages
     path_builder: EdgePathBuilder  # converts edges to triples
     paths_per_passage: int = 1  # number of paths that explain each passage; each costs a backward pass
@@ -102,7 +102,7 @@ class GFMRetriever:
         return self.model.edge_importances(batch.query, self._projections(batch), targets)
 
     def _projections(self, batch: GraphBatch) -> FloatArray:
-        rows = self.relation_projections[batch.needed_relations(self.model.settings)]
+        rows = self.relation_projections[self.relation_rows[batch.needed_relations(self.model.settings)]]
         return self.model.with_inverses(np.asarray(rows, dtype=np.float32))
 
     def _retrieve_one(

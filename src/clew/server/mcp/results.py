@@ -84,7 +84,6 @@ class ShortEntity(records.OfVersion):
     """An entity."""
 
     name: str
-    similar_names: list[str]
     facts: list[str]
     passages: list[str] = Field(description="Ids of passages that mention it.")
 
@@ -180,7 +179,6 @@ def short_entity(entity: records.Entity) -> ShortEntity:
         index=entity.index,
         version=entity.version,
         name=entity.name,
-        similar_names=[other.name for other in entity.aliases],
         facts=[f"{_fact(r)} ({', '.join(r.passages)})" for r in entity.relations[:_MAX_FACTS]],
         passages=entity.passage_ids[:_MAX_FACTS],
     )

@@ -178,7 +178,7 @@ def _add_graph(server: MCPServer[Any], tools: ToolSet) -> None:
 
     @server.tool()
     async def entity(context: Context[Any, Any], name: str, index: Index = "") -> results.ShortEntity:
-        """Show what is said of a person, place or thing: similar names, facts, and passages that mention it."""
+        """Show what is said of a person, place or thing: facts, and passages that mention it."""
         found = await tools.run(context, index, lambda v, access: browsing.find_entity(v, access, name, 50))
         return results.short_entity(found)
 

@@ -6,6 +6,7 @@ from hashlib import blake2b
 from pathlib import Path
 
 from clew.datasets.questions import load_questions
+from clew.graph.snapshot.relation_vectors import passage_relation_vectors
 from clew.graph.snapshot.relational_edges import passage_graph, relation_texts
 from clew.index import Index
 from clew.nn.query_gnn import QueryGNN
@@ -92,9 +93,9 @@ def graph_view(context: IndexContext, trained: TrainedGNN) -> GraphView:
     encoder = check_encoder(trained, context.index_encoder)
     snapshot, walk = context.scope.snapshot, GraphWalk(context.scope, context.lexical, GraphWalkConfig())
     chains = context.chain_search() if trained.chains else None
-    builder = PassageGraphBuilder(passage_graph(snapshot), walk, trained.nodes, chains=chains)
-    encode = partial(context.encode_texts_with, encoder=encoder)
-    relations = encode(relation_texts(snapshot))
+    edges, encode = passage_graph(snapshot), partial(context.encode_texts_with, encoder=encoder)
+    builder = PassageGraphBuilder(edges, walk, trained.nodes, chains=chains)
+    relations = passage_relation_vectors(edges, relation_texts(snapshot), encode)
     return GraphView(snapshot, builder, PassageRanker(), encoder, relations, encode, targets_entities=False)
 
 

@@ -4,6 +4,7 @@ from functools import partial
 from pathlib import Path
 
 from clew.errors import InputError
+from clew.graph.snapshot.relation_vectors import passage_relation_vectors
 from clew.graph.snapshot.relational_edges import passage_graph
 from clew.protocols import Encoder
 from clew.query.context import IndexContext
@@ -16,6 +17,7 @@ from clew.retrievers.gfm.weights import TrainedGNN, load_weights
 from clew.training.data.gfm_examples import GraphView
 from clew_lab.gfm.entity_graphs import EntityGraphBuilder, EntityRanker
 from clew_lab.gfm.published_retriever import choose_encoder, load_node_texts, make_graphs_and_ranker, relation_texts_for
+from clew_lab.graph.synonyms import load_synonyms
 from clew_lab.training.recipes.gfm_recipe import GFMRecipe
 
 
@@ -36,19 +38,23 @@ def graph_view(context: IndexContext, recipe: GFMRecipe, trained: TrainedGNN | N
     ranker: EntityRanker | PassageRanker
     if entities or documents:
         same = encoder is context.encoder
-        builder, ranker = make_graphs_and_ranker(context, source.targets, form, nodes, same_encoder=same)
+        builder, ranker = make_graphs_and_ranker(
+            context, source.targets, form, nodes, load_synonyms(context, recipe.synonyms), same_encoder=same
+        )
     else:
         chains = context.chain_search() if source.chains else None
         builder = PassageGraphBuilder(passage_graph(snapshot), walk, nodes, chains=chains)
         ranker = PassageRanker()
     encode = partial(context.encode_texts_with, encoder=encoder)
-    relations = encode(relation_texts_for(source.targets, snapshot))
+    texts = relation_texts_for(source.targets, snapshot)
+    of_passages = not (entities or documents)
+    relations = passage_relation_vectors(builder.edges, texts, encode) if of_passages else encode(texts)
     linker = LinkerSettings(recipe.linker, recipe.linker_floor)
     if trained is not None:
         linker = LinkerSettings(trained.form.linker)
     link = None if linker.method == "exact" else context.make_linker(linker).link
-    texts = load_node_texts(context, encoder) if documents else None
-    return GraphView(snapshot, builder, ranker, encoder, relations, encode, entities, link, texts)
+    node_texts = load_node_texts(context, encoder) if documents else None
+    return GraphView(snapshot, builder, ranker, encoder, relations, encode, entities, link, node_texts)
 
 
 def check_encoder(trained: TrainedGNN, encoder: Encoder) -> None:

@@ -26,6 +26,7 @@ from clew.training.hyperparameters import (
     check_fields,
 )
 from clew_lab.gfm.published_retriever import NO_FLOOR
+from clew_lab.graph.synonyms import SynonymNames
 from clew_lab.training.hyperparameters import CompletionRecipe, option_values
 
 _STAGES_OF_OPTIONS: dict[str, tuple[str, ...]] = {
@@ -77,6 +78,9 @@ class GFMRecipe(CheckedRecord):
     linker_floor: Annotated[
         Cosine, Field(description="Least score of a name and its entity, where the linker compares vectors.")
     ] = LinkerSettings().floor
+    synonyms: Annotated[
+        SynonymNames, Field(description="Names that may be synonyms: comparable, all or relative; not for passages.")
+    ] = "comparable"
     ranker: Annotated[
         Literal["weighted", "paper"], Field(description="Ranking of passages by entities: by their scores, or paper.")
     ] = "weighted"

@@ -25,6 +25,8 @@ def describe_recipe(recipe: GFMRecipe) -> dict[str, Any]:
         del described["dtype"]  # as in runs of before, which go on
     if recipe.linker_floor == LinkerSettings().floor:
         del described["linker_floor"]  # the same
+    if recipe.synonyms == "comparable":
+        del described["synonyms"]  # the same
     return described
 
 

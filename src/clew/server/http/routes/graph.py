@@ -37,7 +37,7 @@ async def entity(
     entity_id: Annotated[str, Path(max_length=4_000, description="An id, or a name.")],
     limit: Limit = 50,
 ) -> records.Entity:
-    """Return an entity with its similar names, facts and passages."""
+    """Return an entity with its facts and passages."""
     return await call.run(lambda version, access: browsing.find_entity(version, access, entity_id, limit))
 
 

@@ -70,7 +70,6 @@ function describe(entity) {
     make("li", {}, `${r.head} `, action(r.relation, () => openEdge(index, r), "link"), ` ${r.tail}`),
   );
   const passages = entity.passage_ids.map((id) => make("li", {}, action(id, () => openPassage(index, id), "link")));
-  const aliases = entity.aliases.map((other) => make("li", {}, action(other.name, () => expand(other.id), "link")));
   const hide = () => {
     graph.hide(entity.id);
     showNothing();
@@ -92,7 +91,6 @@ function describe(entity) {
       }),
     ),
     mayCorrect ? correctionButtons(index, entity, redrawAfterDecision) : null,
-    section("Other names", aliases),
     section("Relations", relations),
     section("Passages", passages),
   );
