@@ -11,7 +11,7 @@ from clew.store.passage_table import PassageTable
 from clew.store.snapshot_files import snapshot_folder
 from workbench import describe_machine, print_table
 
-PARTS = ("table", "segments", "snapshot", "vectors of short texts", "pairs of names", "other")
+PARTS = ("table", "segments", "snapshot", "vectors of short texts", "other")
 
 
 def main() -> None:
