@@ -28,11 +28,11 @@ are built once, in `runs/bench` or the folder named by `CLEW_BENCH`.
 PAGE: dict[str, list[tuple[str, list[int]]]] = {
     "Recall": [("the-trained-ranker", [0, 1, 2])],
     "Rivals": [("figures", [11])],
-    "Time": [("figures", [15, 16]), ("the-server", [0])],
+    "Time": [("latency", [0, 2]), ("figures", [15]), ("the-server", [0])],
     "Large corpora": [("large-corpora", [0])],
     "Chains of sentences": [("chains-of-sentences", [3])],
     "One long file without titles": [("one-long-file-without-titles", [0])],
-    "A desk of documents": [("a-desk-of-documents", [1, 2])],
+    "A desk of documents": [("a-desk-of-documents", [1])],
     "The trained ranker": [("the-trained-ranker", [29])],
     "Expansion along triples": [("expansion-along-triples", [10])],
     "Answers without a language model": [("reading", [0]), ("reliability", [0])],
