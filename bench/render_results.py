@@ -28,7 +28,7 @@ are built once, in `runs/bench` or the folder named by `CLEW_BENCH`.
 PAGE: dict[str, list[tuple[str, list[int]]]] = {
     "Recall": [("the-trained-ranker", [0, 1, 2])],
     "Rivals": [("figures", [11])],
-    "Time": [("latency", [0, 2]), ("figures", [15]), ("the-server", [0])],
+    "Time": [("latency", [0, 2]), ("the-server", [0])],
     "Large corpora": [("large-corpora", [0])],
     "Chains of sentences": [("chains-of-sentences", [3])],
     "One long file without titles": [("one-long-file-without-titles", [0])],
