@@ -63,10 +63,7 @@ NUMERIC_PACKAGES = [
 ]
 """Packages whose version may change the last bit of a score."""
 
-SETTING_RENAMES = {
-    "manifest.json: settings.tau": "manifest.json: settings.synonym_threshold",
-    "manifest.json: settings.neighbours": "manifest.json: settings.max_synonyms",
-}
+SETTING_RENAMES: dict[str, str] = {}
 """Settings with a new name in newer versions; their values must be equal."""
 SEAL = "manifest.json: seal"
 """Hash of the manifest's own text; it changes when a name in the manifest changes."""

@@ -31,5 +31,5 @@ class FlatMemory:
         self.values = np.zeros(0, dtype=np.int8)
         if last > first:
             self.values = np.ctypeslib.as_array((ctypes.c_int8 * (last - first)).from_address(first))
-            self.values.flags.writeable = False
+        self.values.flags.writeable = False
         self.starts: LongArray = np.array(addresses, dtype=np.int64) - first

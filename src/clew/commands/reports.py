@@ -163,7 +163,8 @@ def print_stats(stats: "IndexStats") -> None:
             f"{'graph':20} {graph.name} ({format_count(graph.triples, 'triple')}, {format_count(graph.names, 'name')})"
         )
     manifest = stats.manifest
-    for name, value in {**manifest["settings"], "corpus": manifest["corpus"]}.items():
+    known = {name: value for name, value in manifest["settings"].items() if "synonym" not in name}  # of before 0.5
+    for name, value in {**known, "corpus": manifest["corpus"]}.items():
         print_line(f"{name.replace('_', ' '):20} {value}")
     for extractor, count in manifest["extractors"].items():
         print_line(f"{'extracted by':20} {extractor} ({format_count(count, 'passage')})")

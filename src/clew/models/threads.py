@@ -82,7 +82,8 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=keep_child_in_one_thread)
 
 
-_HEAD_START = 1e-4  # seconds: what an encoder takes until it runs without the interpreter's lock
+_LOCK_SECONDS = 5e-3  # after which a thread is given the interpreter's lock at the latest
+_HEAD_START = 1e-4  # seconds: what an encoder takes until it runs without that lock
 
 
 class BackgroundThread:
@@ -115,7 +116,7 @@ class BackgroundThread:
 
         self._latest = future = self._executor.submit(run)
         if is_idle:
-            begun.wait()
+            begun.wait(_LOCK_SECONDS)  # no longer: the work of another caller may have come before it
             time.sleep(_HEAD_START)
         return future
 

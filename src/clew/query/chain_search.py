@@ -22,6 +22,7 @@ Source: none; docs/decisions has what each kind of number gains.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from typing import final
 
 import numpy as np
@@ -215,9 +216,10 @@ class ChainSearch:
         total, last = float(terms.weights.sum()), len(texts_to_encode(linked)) - 1
         similarity = None
         if vector is not None and vectors is not None:
+            queries = cache(lambda: np.stack([vector(0), vector(last)]))
 
             def similarity(rows: IntArray) -> FloatArray:
-                return vectors.similarities(rows, np.stack([vector(0), vector(last)]))
+                return vectors.similarities(rows, queries())
 
         return ChainQuestion(
             terms.terms,

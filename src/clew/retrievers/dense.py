@@ -46,7 +46,7 @@ class Dense(SettingsRecord):
 
     exact: bool = setting(
         default=False,
-        description="whether every passage is compared with the question; else, from 100,000 passages on, those in the "
+        description="whether every passage is compared with the question; else, from 30,000 passages on, those in the "
         "nearest lists",
     )
 

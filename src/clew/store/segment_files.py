@@ -29,7 +29,7 @@ SEGMENT_FORMAT = "segment-4"
 SEGMENT_SUFFIX = ".safetensors"
 SEGMENT_NAMES_FILE = "segments.json"  # in a snapshot's folder
 _CHECKED_FILE = "checked-segments.json"
-LISTED_PASSAGES = 100_000
+LISTED_PASSAGES = 30_000
 """Passages from which on an index has inverted lists."""
 _LISTS_FORMAT = "lists-1"
 _CENTROIDS = "centroids"

@@ -87,3 +87,8 @@ def test_relations_of_an_index_have_their_own_vectors_where_there_are_few(
     assert len(encoded) == min(most, len(used))
     assert {texts.index(text) for text in encoded} <= same
     assert (same == set(used.tolist())) == (most >= len(used))
+
+
+def test_a_text_of_thousands_of_words_borrows_too() -> None:
+    texts = ["directed by", "was then " * 3000 + "directed by"]
+    assert vector_rows(texts, np.array([0], dtype=np.int64)).tolist() == [0, 0]

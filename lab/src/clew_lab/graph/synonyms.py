@@ -11,13 +11,14 @@ stand in place of late interaction, and the name itself is no neighbour.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from clew.arrays import BoolArray, FloatArray, IntArray
+from clew.errors import InputError
 from clew.graph.csr import Adjacency, build_adjacency
 from clew.graph.snapshot.snapshot import Snapshot
 from clew.plugins.records import setting
@@ -28,6 +29,8 @@ SynonymNames = Literal["comparable", "all", "relative"]
 """The names that are compared: without figures, and no pair of two titles; all, as published; or all, by `relative`."""
 
 THRESHOLD, LIMIT = 0.8, 100
+MAX_NAMES = 400_000
+"""Names that are compared, at most."""
 _BLOCK_ROWS = 512
 _SLACK = 1e-4  # above any rounding of a product in single precision
 _LETTER, _DIGIT = re.compile("[A-Za-z]"), re.compile("[0-9]")
@@ -42,21 +45,27 @@ SYNONYMS = setting(
 def load_synonyms(context: IndexContext, names: SynonymNames = "comparable") -> Adjacency:
     """Return the synonyms of each of E entities with their cosines, found at first use and cached on disk.
 
-    An index without vectors has none, and nor have imported entities that no passage mentions.
+    An index without vectors has none, and nor have imported entities that no passage mentions. Parts of an entity that
+    was split may be synonyms.
+
+    Raises:
+        InputError: There are more than `MAX_NAMES` names.
     """
     snapshot, encoder = context.scope.snapshot, context.index_encoder
     pairs = np.zeros((0, 3))
     if encoder is not None:
         pairs = context.cached_array(
             f"synonyms-{names}-{encoder.fingerprint}",
-            lambda: _entity_pairs(snapshot, context.text_vectors.entity_vectors(), names),
+            lambda: _entity_pairs(snapshot, context.encode_texts, names),
         )
     left, right = (pairs[:, end].astype(np.int32) for end in (0, 1))
     both = np.concatenate([left, right]), np.concatenate([right, left])
     return build_adjacency(*both, np.tile(pairs[:, 2].astype(np.float32), 2), len(snapshot.entities))
 
 
-def _entity_pairs(snapshot: Snapshot, vectors: FloatArray, compared: SynonymNames) -> NDArray[np.float64]:
+def _entity_pairs(
+    snapshot: Snapshot, encode: Callable[[Sequence[str]], FloatArray], compared: SynonymNames
+) -> NDArray[np.float64]:
     """Return the pairs (m, 3) of entities that are synonyms: both, ascending, and their cosine."""
     names = list(snapshot.entities)
     usable = (snapshot.mentioned_in.degrees() > 0) | ~snapshot.imported.any()
@@ -65,7 +74,12 @@ def _entity_pairs(snapshot: Snapshot, vectors: FloatArray, compared: SynonymName
     first_of_name = {names[entity]: entity for entity in np.flatnonzero(usable)[::-1].tolist()}
     entities = np.array(sorted(first_of_name.values()), dtype=np.int32)
     chosen = [names[entity] for entity in entities.tolist()]
-    left, right, score = find_synonyms(chosen, vectors[entities], THRESHOLD, LIMIT, relative=compared == "relative")
+    if len(chosen) > MAX_NAMES:
+        raise InputError(
+            f"synonyms compare each name with all others, and this index has {len(chosen):,}; wanted at most "
+            f"{MAX_NAMES:,}: choose another retriever"
+        )
+    left, right, score = find_synonyms(chosen, encode(chosen), THRESHOLD, LIMIT, relative=compared == "relative")
     if compared == "comparable":
         is_title = np.zeros(len(names), dtype=bool)
         is_title[snapshot.title_entities[snapshot.title_entities >= 0]] = True

@@ -16,6 +16,7 @@ from clew.arrays import FloatArray, IntArray, LongArray
 from clew.graph.snapshot.relational_edges import RelationalEdges
 
 MAX_VECTORS = 4096
+_MAX_RUN = 16  # words of a run that is looked up: texts of imported graphs may be long
 
 
 def frequent_relations(edges: RelationalEdges, texts: Sequence[str]) -> LongArray:
@@ -37,7 +38,7 @@ def vector_rows(texts: Sequence[str], frequent: LongArray) -> IntArray:
     for row, relation in enumerate(frequent.tolist()):
         by_text.setdefault(texts[relation].lower(), row)
         rows[relation] = row
-    longest = max((len(text.split()) for text in by_text), default=0)
+    longest = min(max((len(text.split()) for text in by_text), default=0), _MAX_RUN)
     for relation in np.flatnonzero(rows == len(frequent)).tolist():
         words = texts[relation].lower().split()
         runs = (
