@@ -50,6 +50,7 @@ def test_variables_that_name_no_setting_are_left_alone(folder: Path, monkeypatch
         ({"CLEW_PRICES": "cheap"}, "", "setting 'prices' is 'cheap': Input should be a valid dictionary"),
         ({"CLEW_MAX_COST": ""}, "", "setting 'max_cost' is ''"),
         ({"CLEW_MODEL_OUTPUT": "spoken"}, "", "CLEW_MODEL_OUTPUT"),
+        ({}, "max_synonyms = 1", "clew.toml has 'max_synonyms', which is gone since Clew 0.5: delete it"),
         ({}, "nosuch = 1", "clew.toml has 'nosuch', and there is no such setting; there are index, encoder"),
         ({}, "passage_token = 1", "did you mean passage_tokens?"),
         ({}, f"prices = 0x{'f' * 4000}", "setting 'prices' is too long a number"),

@@ -166,6 +166,8 @@ def _describe_value(name: str, value: Any, fault: str) -> str:
 
 def _describe_unknown_setting(name: str) -> str:
     close = nearest(name, Settings.model_fields)
+    if "synonym" in name:
+        return f"clew.toml has {name!r}, which is gone since Clew 0.5: delete it; synonyms are a setting of hipporag"
     hint = f"did you mean {close}?" if close else f"there are {', '.join(Settings.model_fields)}"
     return f"clew.toml has {name!r}, and there is no such setting; {hint}"
 
