@@ -1,7 +1,8 @@
 """Vectors of relations and what they decide: `python bench/relation_vectors.py [SET ...]`.
 
-`gfm` with a vector for each relation, with the 4,096 of `clew.graph.snapshot.relation_vectors`, and with one vector for
-all: recall, how many texts are encoded, and a paired test of all gold in five against the first.
+`gfm` with a vector for each relation; with the 4,096 of `clew.graph.snapshot.relation_vectors`, which the others borrow
+or not; and with one vector for all: recall, how many texts are encoded, and a paired test of all gold in five against
+the first.
 """
 
 import sys
@@ -56,6 +57,9 @@ def list_variants(index: Index, retriever: GFMRetriever) -> Iterator[tuple[str, 
     shared = shared_vectors(texts, frequent, encode)
     yield "its own for each", len(texts), encode(texts)
     yield "those of the most frequent", len(frequent), shared[vector_rows(texts, frequent)]
+    own = vector_rows(texts, frequent)
+    own[np.setdiff1d(np.arange(len(texts)), frequent)] = len(frequent)
+    yield "those, and the mean for the others", len(frequent), shared[own]
     yield "one for all", 1, np.repeat(shared[-1:], len(texts), axis=0)
 
 

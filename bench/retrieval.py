@@ -34,8 +34,9 @@ def report_set(name: str, retrievers: Sequence[str], questions: Path, encoder: s
     parsed = {retriever: parse_retriever(retriever) for retriever in retrievers}
     report = evaluate_retrievers(index, questions, parsed, (2, 5, 10), None, None, lambda *_: None).to_json()
     (WORK / f"retrieval-{name}-{encoder}.json").write_text(json.dumps(report, indent=1))
-    print(f"\n{name}: {report['questions']} questions, {len(index.snapshot.passage_ids)} passages; in %, 95% interval")
-    print_table(("retriever", *MEASURES, "ms p50", "ms p95"), format_rows(report))
+    caption = f"{name}: {report['questions']} questions, {len(index.snapshot.passage_ids)} passages"
+    print(f"\n{caption}; in %, 95% interval")
+    print_table(("retriever", *MEASURES, "ms p50", "ms p95"), format_rows(report), caption)
     for c in report["comparisons"]:
         if c["measure"] in ("recall@2", "recall@5"):
             interval = f"{100 * c['low']:+.1f} to {100 * c['high']:+.1f}, p = {c['p']:.4f}"

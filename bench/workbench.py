@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).resolve().parent.parent
 DATA = Path(os.environ.get("CLEW_DATA", ROOT.parent / "shared" / "data"))
 RESULTS = ROOT / "bench" / "results"
-_recorded: list[str] = []  # a command for each table that this process has recorded
+_recorded: list[tuple[str, ...]] = []  # caption and columns of each table that this process has recorded
 WORK = Path(os.environ.get("CLEW_BENCH", ROOT / "runs" / "bench"))
 
 
@@ -211,7 +211,10 @@ def print_table(head: Sequence[str], rows: Sequence[Sequence[str]], caption: str
 
 
 def _record(head: Sequence[str], rows: Sequence[Sequence[str]], caption: str) -> None:
-    """Put a table in the place of the one that the same command recorded as its n-th, or add it to `SCRIPT.json`."""
+    """Put a table in the place of the recorded one of its command, columns and caption if any, or add it to `SCRIPT.json`.
+
+    Of several that are alike in these the n-th replaces the n-th.
+    """
     script = Path(sys.argv[0])
     command = " ".join(["python", f"bench/{script.name}", *sys.argv[1:]])
     about = {"title": script.stem, "command": command, "date": f"{date.today()}", "caption": caption}
@@ -220,15 +223,15 @@ def _record(head: Sequence[str], rows: Sequence[Sequence[str]], caption: str) ->
         (file, number)
         for file in sorted(RESULTS.glob("*.json"))
         for number, old in enumerate(json.loads(file.read_text(encoding="utf-8")))
-        if old["command"] == command
+        if (old["command"], old["head"]) == (command, table["head"]) and caption in ("", old["caption"])
     ]
-    printed = len(_recorded)
-    _recorded.append(command)
+    printed = _recorded.count((caption, *head))
+    _recorded.append((caption, *head))
     file, number = places[printed] if printed < len(places) else (RESULTS / f"{script.stem}.json", -1)
     tables = json.loads(file.read_text(encoding="utf-8")) if file.is_file() else []
     if number < 0:
         tables.append(table)
     else:
-        tables[number] = {**table, "title": tables[number]["title"], "caption": caption or tables[number]["caption"]}
+        tables[number] = {**table, "title": tables[number]["title"], "caption": tables[number]["caption"]}
     RESULTS.mkdir(exist_ok=True)
     file.write_text(json.dumps(tables, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")

@@ -118,7 +118,7 @@ def ensure_snapshot(table: PassageTable, encoder: Encoder, progress: Progress, m
         ensure_lists(folder, encoder.fingerprint, progress)
     remove_leftovers(folder.parent)  # also those of a writer that was killed after completing its snapshot
     remove_leftovers(table.location.derived)
-    if (of_before := table.location.derived / "equivalences").exists():  # Clew 0.5
+    if (of_before := table.location.derived / "equivalences").exists():  # pairs of names, made before Clew 0.5
         discard(of_before)
     return folder
 
