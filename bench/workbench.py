@@ -211,7 +211,7 @@ def print_table(head: Sequence[str], rows: Sequence[Sequence[str]], caption: str
 
 
 def _record(head: Sequence[str], rows: Sequence[Sequence[str]], caption: str) -> None:
-    """Put a table in the place of the recorded one of its command, columns and caption if any, or add it to `SCRIPT.json`.
+    """Put a table in the place of the recorded one of its command, columns and caption, or add it to `SCRIPT.json`.
 
     Of several that are alike in these the n-th replaces the n-th.
     """
