@@ -17,20 +17,18 @@ Source: own rules. Differs from the source: nothing.
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
-from functools import lru_cache
 from typing import Any, NamedTuple
 
 from clew.text.times.calendar import each_end, lone_date, shift_day, third_of, unit_span, weekday_span
 from clew.text.times.lexicon import load_lexicon
 from clew.text.times.spans import TimeSpan, calendar_span, join_spans, year_range
-from clew.text.times.tokens import Token, read_tokens
+from clew.text.times.tokens import Tokens
 
 _SKIP = "[doiIU,]{0,4}"  # words between "since" and a date: "since about the year"
 _P = "(?:P[-do]{0,3})?"
 # All quantifiers are bounded, so that no text takes more than linear time.
 _ATOM = re.compile(
-    r"(?P<span>[LN][Cn][UJ]|[Cn][LN]U)"
+    r"(?=[LNTCnvsFIwGSUDMmkWRXPrJEqY@0])(?:(?P<span>[LN][Cn][UJ]|[Cn][LN]U)"
     r"|(?P<ago>v[Cnm]o?[UJ]|[Cn][UJ]g)"
     r"|(?P<since>s[doi]?[Cnm]U(?!g)|sv[Cnm]U)"
     r"|(?P<ahead>[FIw][Cnm]U(?![gleJ]))"
@@ -48,7 +46,7 @@ _ATOM = re.compile(
     rf"|(?P<decade>{_P}(?:E|U[do]?[nCY]))"
     r"|(?P<quarter>q[,/]?Y)|(?P<ad>@[n0Y]|[0n]@)"
     rf"|(?P<year>{_P}Y(?:[-/]n)?)"
-    r"|(?P<lone>P[-do]{0,3}M|(?<=[iIdsubafwvt&-])M|(?<=[iI])[mk]|M(?=[-tu&,]M))"
+    r"|(?P<lone>P[-do]{0,3}M|(?<=[iIdsubafwvt&-])M|(?<=[iI])[mk]|M(?=[-tu&,]M)))"
 )
 _RANGE = re.compile(r",?[-tu][doiI]{0,3}")
 _SHARE = re.compile(r"[do]{0,2}[-tu&,/][doiI]{0,3}")
@@ -60,7 +58,6 @@ _BC = re.compile(r"\s{0,3}(?:B\.?\s?C|v\.?\s?(?:Chr|u\.\s?Z)|av(?:ant|\.)?\s?J|a
 _FUTURE = re.compile(r"\w(?:r[áà]|rán|ranno|rão)\b")  # tenses of Spanish, Italian, Portuguese
 _NEAR = 60  # characters around a date in which "will" turns it to the future
 _MAX_TEXT = 1 << 20
-_CACHED_TEXT = 512  # characters: texts up to this length are cached
 _DIGIT = re.compile(r"\d")
 _WORD = re.compile(r"[^\W\d_]+")
 _ABSOLUTE = frozenset("date days month_days day month_day month century decade quarter ad year lone".split())  # noqa: SIM905
@@ -88,8 +85,7 @@ class TextTime(NamedTuple):
     span: TimeSpan
 
 
-@dataclass(frozen=True, slots=True)
-class _Atom:
+class _Atom(NamedTuple):
     """A date in a row of tokens; its year is 0 where none is stated, its span is None until it is known."""
 
     kind: str
@@ -111,17 +107,7 @@ def find_times(text: str, reference: TimeSpan | None) -> list[TextTime]:
     """
     if reference is not None and (reference.first is None or reference.last is None):
         reference = None
-    if len(text) <= _CACHED_TEXT:
-        return list(_find_cached(text, reference))
-    return _find(text[:_MAX_TEXT], reference)
-
-
-@lru_cache(maxsize=4096)
-def _find_cached(text: str, reference: TimeSpan | None) -> tuple[TextTime, ...]:
-    return tuple(_find(text, reference))
-
-
-def _find(text: str, reference: TimeSpan | None) -> list[TextTime]:
+    text = text[:_MAX_TEXT]
     if _DIGIT.search(text) or (reference is not None and _has_trigger(text)):
         return list(_Reader(text, reference).read())
     return []
@@ -135,9 +121,8 @@ class _Reader:
     """Reader of one text: its tokens, and the date last read, which later ones are relative to."""
 
     def __init__(self, text: str, reference: TimeSpan | None) -> None:
-        self._text, self._reference = text, reference
-        self._tokens, self._language = read_tokens(text)
-        self._letters = "".join([token.letter for token in self._tokens])
+        self._text, self._reference, self._tokens = text, reference, Tokens(text)
+        self._letters, self._language = self._tokens.letters, self._tokens.language
         self._anchor: TimeSpan | None = None
 
     def read(self) -> Iterator[TextTime]:
@@ -158,7 +143,7 @@ class _Reader:
                 yield self._time(start if role in "fsw" else atom.start, following.end, joined)
                 continue
             present = _PRESENT.match(self._letters, atom.end)
-            if present and (present["end"] == "p" or self._tokens[present.end() - 1].value == 0):
+            if present and (present["end"] == "p" or self._tokens.value(present.end() - 1) == 0):
                 skipped = following is not None and following.start < present.end()
                 number += skipped
                 yield self._time(start if role in "fs" else atom.start, present.end(), TimeSpan(span.first, None))
@@ -167,7 +152,7 @@ class _Reader:
             yield self._time(atom.start if opened is None else start, atom.end, opened or span)
 
     def _time(self, first: int, end: int, span: TimeSpan) -> TextTime:
-        return TextTime(self._tokens[first].start, self._tokens[end - 1].end, span)
+        return TextTime(self._tokens.starts[first], self._tokens.ends[end - 1], span)
 
     def _join(self, atom: _Atom, span: TimeSpan, following: _Atom | None, role: str) -> TimeSpan | None:
         if following is None or span.last is None:
@@ -199,78 +184,72 @@ class _Reader:
 
     def _read_atom(self, kind: str, start: int, end: int) -> list[_Atom]:
         """Return the atoms of a match, two for "3 and 5 May"; none where it states no date after all."""
-        tokens = self._tokens[start:end]
-        values: dict[str, Any] = {token.letter: token.value for token in tokens}
-        numbers = [int(token.value) for token in tokens if token.letter == "n"]
+        if kind == "year" and end == start + 1:
+            span = calendar_span(self._tokens.value(start)) if self._is_year(start) else None
+            return [_Atom(kind, start, end, self._tokens.value(start), span=span)] if span else []
+        values = self._values(start, end)
+        numbers = [int(self._tokens.value(at)) for at in range(start, end) if self._letters[at] == "n"]
         atom = _Atom(kind, start, end, values.get("Y", 0), _month(values), third=values.get("P"))
         if kind in ("days", "month_days"):
             first, last = numbers
             if "&" in values:
                 middle = start + 1 + (kind == "month_days")
                 return [
-                    replace(atom, end=middle, days=(first, first)),
-                    replace(atom, start=middle + 1, days=(last, last)),
+                    atom._replace(end=middle, days=(first, first)),
+                    atom._replace(start=middle + 1, days=(last, last)),
                 ]
-            return [replace(atom, days=(first, last))] if first < last <= 31 else []
+            return [atom._replace(days=(first, last))] if first < last <= 31 else []
         if kind in ("day", "month_day"):
-            return [replace(atom, days=(numbers[0], numbers[0]))] if 1 <= numbers[0] <= 31 else []
+            return [atom._replace(days=(numbers[0], numbers[0]))] if 1 <= numbers[0] <= 31 else []
         if kind == "date":
-            return [replace(atom, span=values["D"])] if isinstance(values["D"], TimeSpan) else []
+            return [atom._replace(span=values["D"])] if isinstance(values["D"], TimeSpan) else []
         if kind == "ad":
             year = values.get("Y") or values.get("0") or values.get("n")
-            return [replace(atom, year=year)] if isinstance(year, int) and 1 <= year < 2100 else []
+            return [atom._replace(year=year)] if isinstance(year, int) and 1 <= year < 2100 else []
         if kind == "year":
-            return self._read_year(atom, tokens)
+            return self._read_year(atom)
         if kind == "decade":
             return self._read_decade(atom, values)
         if kind == "century":
             count = numbers[0] if numbers else values["r"]
             span = year_range(100 * count - 99, 100 * count) if 1 <= count <= 21 else None
-            return [replace(atom, span=third_of(span, atom.third))] if span else []
+            return [atom._replace(span=third_of(span, atom.third))] if span else []
         if kind == "quarter":
             one, other = (calendar_span(atom.year, 3 * int(values["q"]) - more) for more in (2, 0))
-            return [replace(atom, span=join_spans(one, other))] if one and other else []
+            return [atom._replace(span=join_spans(one, other))] if one and other else []
         return [atom]
 
-    def _read_year(self, atom: _Atom, tokens: list[Token]) -> list[_Atom]:
-        at = next(number for number, token in enumerate(tokens) if token.letter == "Y")
-        year, behind = tokens[at], tokens[at + 1 :]
-        if not self._is_year(atom.start + at, year):
+    def _read_year(self, atom: _Atom) -> list[_Atom]:
+        at = self._letters.index("Y", atom.start)
+        if not self._is_year(at):
             return []
-        if len(behind) == 2 and behind[1].start == year.end + 1 and behind[1].end == year.end + 3:
-            last = int(behind[1].value)
-            century, start = divmod(atom.year, 100)
-            is_month = behind[0].letter == "-" and 1 <= last <= 12 and last != start + 1
-            if is_month and self._text[year.end] == "-":
-                return [replace(atom, kind="month", month=last)]
+        end = self._tokens.ends[at]
+        if atom.end == at + 3 and self._tokens.starts[at + 2] == end + 1 and self._tokens.ends[at + 2] == end + 3:
+            last, (century, start) = int(self._tokens.value(at + 2)), divmod(atom.year, 100)
+            if self._text[end] == "-" and 1 <= last <= 12 and last != start + 1:
+                return [atom._replace(kind="month", month=last)]
             if last > start:
-                return [replace(atom, span=year_range(atom.year, 100 * century + last))]
-        return [replace(atom, end=atom.start + at + 1)]
+                return [atom._replace(span=year_range(atom.year, 100 * century + last))]
+        return [atom._replace(end=at + 1)]
 
-    def _is_year(self, at: int, year: Token) -> bool:
+    def _is_year(self, at: int) -> bool:
         """Return whether a number of four digits is a year and no quantity, label or part of another number."""
-        before = self._tokens[at - 1] if at else None
-        behind = self._tokens[at + 1] if at + 1 < len(self._tokens) else None
-        if before is not None and before.letter in "-/" and at > 1 and before.end == year.start:
-            number = self._tokens[at - 2]
-            if number.letter in "0n" and number.end == before.start:
-                return False  # of a telephone number
-        label = self._tokens[at - 2] if before is not None and before.letter == "." and at > 1 else before
-        word = self._text[label.start : label.end] if label is not None else ""
-        if word.lower() in _LABELS or (before is not None and before.letter in "#0nY%"):
+        tokens, value = self._tokens, int(self._tokens.value(at))
+        behind = self._letters[at + 1 : at + 2] or " "
+        earlier, before = self._letters[at - 2 : at] if at > 1 else " " + (self._letters[:at] or " ")
+        label, unit = tokens.word(at - 1 - (before == ".")), tokens.word(at + 1)
+        if before in "-/" and earlier in "0n" and tokens.ends[at - 2] + 1 == tokens.starts[at] - 1 + (before == " "):
+            return False  # of a telephone number
+        if before in "#0nY%" or label.lower() in _LABELS or (before == "x" and len(label) > 1 and label.isupper()):
             return False
-        if before is not None and before.letter == "x" and len(word) > 1 and word.isupper():
+        if behind in "%0Y" or unit.lower() in _QUANTITIES or _BC.match(self._text, tokens.ends[at]):
             return False
-        if _BC.match(self._text, year.end):
-            return False
-        if behind is None:
-            return True
-        unit = self._text[behind.start : behind.end]
-        if behind.letter in "%0Y" or unit.lower() in _QUANTITIES:
-            return False
-        is_round = int(year.value) % 100 == 0 or int(year.value) < 1400
-        is_counted = behind.letter == "x" and unit[0].isupper() == (self._language == "de")
-        return not (is_round and is_counted and (before is None or before.letter in "xoZz,"))
+        is_counted = behind == "x" and unit[0].isupper() == (self._language == "de") and before in " xoZz,"
+        return not (is_counted and (value % 100 == 0 or value < 1400))
+
+    def _values(self, start: int, end: int) -> dict[str, Any]:
+        """Return the values of some tokens by their letters."""
+        return {self._letters[at]: self._tokens.value(at) for at in range(start, end)}
 
     def _read_decade(self, atom: _Atom, values: dict[str, Any]) -> list[_Atom]:
         if "E" in values:
@@ -278,14 +257,14 @@ class _Reader:
         else:
             start, unit = int(next(values[letter] for letter in "YnC" if letter in values)), values["U"]
             at = next(number for number in range(atom.start, atom.end) if self._letters[number] == "U")
-            word = self._text[self._tokens[at].start : self._tokens[at].end].lower()
+            word = self._tokens.word(at).lower()
             if unit != "decade" and word not in ("années", "años", "anni", "anos", "jaren"):
                 return []
         if start < 100:
             start = 1900 + start if start >= 20 else 0
         first, last = {0: (0, 3), 1: (4, 6), 2: (7, 9)}.get(-1 if atom.third is None else atom.third, (0, 9))
         span = year_range(start + first, start + last) if start >= 1000 and start % 10 == 0 else None
-        return [replace(atom, span=span)] if span else []
+        return [atom._replace(span=span)] if span else []
 
     def _share_years(self, atoms: list[_Atom]) -> list[_Atom]:
         """Return atoms of which those without a year have that of the next one: "between March and May 2004"."""
@@ -295,7 +274,7 @@ class _Reader:
                 between = self._letters[atom.end : following.start]
                 if _SHARE.fullmatch(between):
                     is_earlier = (atom.month, atom.days) > (following.month, following.days) and "&" not in between
-                    atoms[number] = replace(atom, year=following.year - is_earlier)
+                    atoms[number] = atom._replace(year=following.year - is_earlier)
         return atoms
 
     def _resolve(self, atom: _Atom) -> TimeSpan | None:
@@ -316,22 +295,23 @@ class _Reader:
             return each_end(
                 self._reference, lambda day: lone_date(day, atom.month, atom.days, atom.third, is_future=is_future)
             )
-        start, end = calendar_span(atom.year, atom.month, first), calendar_span(atom.year, atom.month, last)
-        span = join_spans(start, end) if start is not None and end is not None else None
-        return third_of(span, atom.third) if span else None
+        span = calendar_span(atom.year, atom.month, first)
+        if first != last:
+            end = calendar_span(atom.year, atom.month, last)
+            span = join_spans(span, end) if span is not None and end is not None else None
+        return span if span is None or atom.third is None else third_of(span, atom.third)
 
     def _is_future(self, atom: _Atom) -> bool:
-        start, end = self._tokens[atom.start].start - _NEAR, self._tokens[atom.end - 1].end + _NEAR
-        near = range(max(atom.start - 12, 0), min(atom.end + 12, len(self._tokens)))
+        start, end = self._tokens.starts[atom.start] - _NEAR, self._tokens.ends[atom.end - 1] + _NEAR
+        near = range(max(atom.start - 12, 0), min(atom.end + 12, len(self._letters)))
         return any(self._letters[n] == "z" for n in near) or (
             self._language in ("es", "it", "pt") and _FUTURE.search(self._text, max(start, 0), end) is not None
         )
 
     def _relative(self, atom: _Atom) -> TimeSpan | None:
-        tokens = self._tokens[atom.start : atom.end]
-        values: dict[str, Any] = {token.letter: token.value for token in tokens}
+        values = self._values(atom.start, atom.end)
         unit = str(values.get("U") or "century")
-        count = next((t.value if t.letter in "Cn" else 7 for t in tokens if t.letter in "Cnm"), 1)  # the French "sept"
+        count = next((values[key] for key in "Cn" if key in values), 7 if "m" in values else 1)  # the French "sept"
         steps = int(count) * (-1 if atom.kind == "ago" or "e" in values else 1)
         base = self._reference
         is_next_day = atom.kind == "step" and "N" in values and unit == "day" and "U" in values
@@ -347,7 +327,7 @@ class _Reader:
         if atom.kind in ("next_day", "near", "part"):
             moved = values.get("X", values["R"] if atom.kind == "near" and "R" in values else 0)
             if atom.kind == "near":
-                moved = tokens[0].value
+                moved = self._tokens.value(atom.start)
             return each_end(
                 base, lambda day: unit_span(day, "day", moved) if moved != "year" else unit_span(day, "year", 1)
             )

@@ -110,6 +110,7 @@ class Lexicon(NamedTuple):
     """Words of all languages as they are written, and those without which no time is stated in a text of no digit."""
 
     words: dict[str, Word]
+    votes: dict[str, int]  # of the words
     triggers: frozenset[str]  # in lower case
 
 
@@ -140,7 +141,7 @@ def load_lexicon() -> Lexicon:
         if word in _WEAK:
             weak = (Entry((), "k", next(e.value for e in entries_by[0] if e.letter in "Mm")),)
             words[word] = Word(vote, {**entries_by, 0: weak})
-    return Lexicon(words, frozenset(triggers))
+    return Lexicon(words, {form: word.vote for form, word in words.items()}, frozenset(triggers))
 
 
 def _entries(code: str) -> Iterator[tuple[str, str, int | str]]:

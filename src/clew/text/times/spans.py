@@ -6,6 +6,7 @@ Source: the proleptic Gregorian calendar of `datetime.date`. Differs from the so
 from calendar import monthrange
 from dataclasses import dataclass
 from datetime import date
+from functools import lru_cache
 
 from clew.errors import InputError
 
@@ -84,6 +85,7 @@ def _month_bounds(first: date, last: date) -> tuple[date, date]:
     return first.replace(day=1), last.replace(day=monthrange(last.year, last.month)[1])
 
 
+@lru_cache(maxsize=4096)
 def calendar_span(year: int, month: int = 0, day: int = 0) -> TimeSpan | None:
     """Return a day, a month where the day is 0, or a year where the month is 0 too; None where there is no such."""
     if not 1 <= year <= date.max.year or not 0 <= month <= 12 or not 0 <= day <= 31 or (day and not month):

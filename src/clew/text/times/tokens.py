@@ -1,132 +1,166 @@
 """Tokens of a text for the rules of `clew.text.times.finding`: each has a letter for its role, and a value.
 
 Beside the letters of `clew.text.times.lexicon` there are `n`, a number of one or two digits, `Y`, one of four that may
-be a year, `0`, any other, `D`, a date in digits, `E`, a decade, `q`, a quarter, `#`, a sign before a number, `Z`, a
-function word, `x`, any other word, and the signs themselves.
+be a year, `0`, any other, `D`, a date in digits, `E`, a decade, `q`, a quarter, `#` and `%`, signs before and behind a
+number, `Z`, a function word, `x`, any other word, and the signs themselves.
 """
 
 import re
-from typing import Any, NamedTuple
+from functools import lru_cache
+from itertools import accumulate, repeat
+from typing import Any
 
-from clew.text.times.lexicon import LANGUAGES, VOTE_BITS, Entry, Word, load_lexicon
-from clew.text.times.spans import calendar_span
+from clew.text.times.lexicon import LANGUAGES, VOTE_BITS, Entry, load_lexicon
+from clew.text.times.spans import TimeSpan, calendar_span
 
-# All quantifiers are bounded or possessive.
+# All quantifiers are bounded or possessive. One group, so that a split gives tokens and what lies between them.
 _TOKEN = re.compile(
-    r"(?P<skip>(?:https?://|www\.)\S{1,2000}+)|(?P<quarter>\bQ[1-4]\b)|(?P<word>[^\W\d_]++)"
-    r"|(?<![\w.,/-])(?P<iso>(?P<y>\d{4})(?P<by>[-/.])(?P<m>\d\d)(?P=by)(?P<d>\d\d)(?:[T ]\d\d:?\d\d(?::?\d\d)?"
-    r"(?:\.\d{1,9})?(?:Z|[+-]\d\d:?\d\d)?)?)(?![\w/-]|\.\d)"
-    r"|(?<![\w.,/-])(?P<dmy>(?P<d2>\d{1,2})(?P<by2>[-/.])[ ]?(?P<m2>\d{1,2})(?P=by2)[ ]?(?P<y2>\d{4}|(?<=\.)\d\d))"
+    r"(Q[1-4]\b|[^\W\d_]++|(?=\d)(?:"
+    r"(?<![\w.,/-])(?:\d{4}-\d\d-\d\d(?:[T ]\d\d:?\d\d(?::?\d\d)?(?:\.\d{1,9})?(?:Z|[+-]\d\d:?\d\d)?)?|\d{4}/\d\d/\d\d"
+    r"|\d{4}\.\d\d\.\d\d|\d{1,2}-\d{1,2}-\d{4}|\d{1,2}/\d{1,2}/\d{4}|\d{1,2}\.[ ]?\d{1,2}\.[ ]?(?:\d{4}|\d\d))"
     r"(?![\w/-]|\.\d)"
-    r"|(?<!\d)(?P<cjk>(?P<y3>\d{3,4})年(?:(?P<m3>\d{1,2})月(?:(?P<d3>\d{1,2})日)?)?)"
-    r"|(?<![\w.,/])(?P<decade>(?P<e>(?:1\d|20)?\d0)(?:['’]?s|ern?)(?!\w))"
-    r"|(?P<number>(?<![\w.,])\d{1,4}+(?:(?:st|nd|rd|th|er|[eºª])(?!\w))?+(?![\w%]|[.,:'’]\d))"
-    r"|(?P<other>\d++(?:[.,:'’/\u202f\u00a0]?\d++){0,20}+\w{0,20}+)"
-    r"|(?P<mark>[-–,/.(+#$€£§°;%&])"
+    r"|(?<!\d)\d{3,4}年(?:\d{1,2}月(?:\d{1,2}日)?)?"
+    r"|(?<![\w.,/])(?:1\d|20)?\d0(?:['’]?s|ern?)(?!\w)"
+    r"|(?<![\w.,])\d{1,4}+(?:(?:st|nd|rd|th|er|[eºª])(?!\w))?+(?![\w%]|[.,:'’]\d)"
+    r"|\d++(?:[.,:'’/\u202f\u00a0]?\d++){0,20}+\w{0,20}+)"
+    r"|://\S{1,2000}+|(?<=www)\.\S{1,2000}+|[-–,/.(+#$€£§°;%&])"
 )
 _MARKS = dict(zip("–-,/.(+#$€£§°%;&", "--,/.(######%%;&", strict=True))
-_PREPOSITIONS = "iIsubafwvtdo"
+_ISO = re.compile(r"(\d{3,4})(?:[-/.](\d\d)[-/.](\d\d)|年(?:(\d+)月)?(?:(\d+)日)?)(?:[T ].*)?")
+_DAY_FIRST = re.compile(r"(\d+)([-/.]) ?(\d+)[-/.] ?(\d+)")
+_DECADE = re.compile(r"(\d*0)['’]?(?:s|er|ern)")
+_COUNT = re.compile(r"(\d{1,4})(?:\D{0,2})")
+_MAX_LETTERS = 1 << 15  # tokens whose letters are remembered, of a language
+_AMBIGUOUS = "A"  # the letter of "03/04/2024" until the language is known
 
 
-class Token(NamedTuple):
-    """A word, number or sign of a text: its offsets, the letter for its role, and its value."""
+class _Letters(dict[str, str]):
+    """The letter of each token in a language."""
 
-    start: int
-    end: int
-    letter: str
-    value: Any = 0  # a whole number, the name of a unit, or a `TimeSpan`
+    def __init__(self, language: int) -> None:
+        super().__init__(_MARKS)
+        self._language = language
+        for form, word in load_lexicon().words.items():
+            plain = _plain_entry(form, language)
+            if plain is not None:
+                self[form] = plain.letter
+            elif word.vote >> (VOTE_BITS * language) & 1:
+                self[form] = "Z"
 
-
-def read_tokens(text: str) -> tuple[list[Token], str]:
-    """Return the tokens of a text, and the code of the language that most of its words are known in."""
-    words = load_lexicon().words
-    tokens: list[Token | tuple[int, int, Word]] = []
-    votes = 0
-    for match in _TOKEN.finditer(text):
-        kind = match.lastgroup
-        if kind == "word":
-            word = words.get(match.group())
-            if word is None:
-                tokens.append(Token(*match.span(), "x"))
-            else:
-                votes += word.vote
-                tokens.append((*match.span(), word))
-        elif kind == "mark":
-            tokens.append(Token(*match.span(), _MARKS[match.group()]))
-        else:
-            tokens.append(_read_number(kind or "", match))
-    language = _winner(votes)
-    return _assign_letters(text, tokens, language), LANGUAGES[language]
+    def __missing__(self, piece: str) -> str:
+        letter = _read_number(piece)[0] if piece[0].isdigit() or piece[-1].isdigit() else "x"
+        letter = letter if letter != _AMBIGUOUS else "D" if self._language else "0"
+        if len(self) < _MAX_LETTERS:
+            self[piece] = letter
+        return letter
 
 
-def _winner(votes: int) -> int:
-    counts = [(votes >> (VOTE_BITS * number)) & ((1 << VOTE_BITS) - 1) for number in range(len(LANGUAGES))]
+class Tokens:
+    """The tokens of a text: a row of letters, and the offsets and the value of each."""
+
+    def __init__(self, text: str) -> None:
+        lexicon = load_lexicon()
+        parts = _TOKEN.split(text)
+        bounds = list(accumulate(map(len, parts)))
+        self._pieces, self.starts, self.ends = parts[1::2], bounds[::2], bounds[1::2]
+        number = _most_frequent(sum(map(lexicon.votes.get, self._pieces, repeat(0))))
+        self._language, self.language = number, LANGUAGES[number]
+        self._phrases: dict[int, Entry] = {}
+        letters, phrases = _tables(number)
+        row = list(map(letters.__getitem__, self._pieces))
+        self.letters = "".join(row)
+        if not phrases.keys().isdisjoint(self._pieces):
+            starts = [at for at, piece in enumerate(self._pieces) if piece in phrases]
+            self._join_phrases(text, row, starts, phrases)
+        if "R" in self.letters:
+            self._tell_morning_from_tomorrow(text)
+
+    def value(self, at: int) -> Any:
+        """Return the value of a token: a whole number, the name of a unit, or a `TimeSpan`."""
+        if at in self._phrases:
+            return self._phrases[at].value
+        piece = self._pieces[at]
+        if self.letters[at] in "nY0DEq":
+            return _read_number(piece)[1]
+        entry = _plain_entry(piece, self._language)
+        return entry.value if entry is not None else 0
+
+    def word(self, at: int) -> str:
+        """Return the text of a token, "" before the first and behind the last."""
+        return self._pieces[at] if 0 <= at < len(self._pieces) else ""
+
+    def _join_phrases(
+        self, text: str, row: list[str], starts: list[int], phrases: dict[str, tuple[Entry, ...]]
+    ) -> None:
+        """Make one token of each phrase, such as "up to"."""
+        pieces, found = self._pieces, []
+        for at in starts:
+            for entry in phrases[pieces[at]]:
+                if [piece.lower() for piece in pieces[at + 1 : at + 1 + len(entry.rest)]] == [*entry.rest]:
+                    found.append((at, entry))
+                    break
+        removed = 0
+        for at, entry in found:
+            place, behind = at - removed, at - removed + 1 + len(entry.rest)
+            if place < 0 or (removed and place in self._phrases):
+                continue
+            self._phrases[place] = entry
+            row[place:behind] = [entry.letter]
+            self.ends[place:behind] = [self.ends[behind - 1]]
+            del self.starts[place + 1 : behind]
+            pieces[place:behind] = [text[self.starts[place] : self.ends[place]]]
+            removed += len(entry.rest)
+        self.letters = "".join(row)
+
+    def _tell_morning_from_tomorrow(self, text: str) -> None:
+        """Make a part of the day of the noun that is the same word as "tomorrow": "am nächsten Morgen"."""
+        for at, letter in enumerate(self.letters):
+            if at and letter == "R" and self.value(at) == 1:
+                before = self.letters[at - 1]
+                if before in "odTGL" or (text[self.starts[at]].isupper() and before != "."):
+                    self.letters = f"{self.letters[:at]}H{self.letters[at + 1 :]}"
+
+
+@lru_cache(maxsize=len(LANGUAGES))
+def _tables(language: int) -> tuple[_Letters, dict[str, tuple[Entry, ...]]]:
+    """Return the letters of a language, and its phrases by their first word."""
+    phrases = {
+        form: tuple(entry for entry in word.entries[language] if entry.rest)
+        for form, word in load_lexicon().words.items()
+        if language in word.entries
+    }
+    return _Letters(language), {form: entries for form, entries in phrases.items() if entries}
+
+
+@lru_cache(maxsize=4096)
+def _plain_entry(form: str, language: int) -> Entry | None:
+    word = load_lexicon().words.get(form)
+    return next((e for e in word.entries.get(language, ()) if not e.rest), None) if word is not None else None
+
+
+def _most_frequent(votes: int) -> int:
+    counts = [(votes >> shift) & ((1 << VOTE_BITS) - 1) for shift in range(0, VOTE_BITS * len(LANGUAGES), VOTE_BITS)]
     return counts.index(max(counts))
 
 
-def _read_number(kind: str, match: "re.Match[str]") -> Token:
-    start, end = match.span()
-    if kind == "iso" or kind == "cjk":
-        keys = ("y", "m", "d") if kind == "iso" else ("y3", "m3", "d3")
-        span = calendar_span(*(int(match[key] or 0) for key in keys))
-        return Token(start, end, "D", span) if span else Token(start, end, "0")
-    if kind == "dmy":
-        return _read_day_first(match)
-    if kind == "decade":
-        return Token(start, end, "E", int(match["e"]))
-    if kind == "quarter":
-        return Token(start, end, "q", int(match.group()[1]))
-    if kind == "number":
-        digits = match.group().rstrip("stndrheºª")
-        value = int(digits)
-        letter = "n" if len(digits) < 3 else "Y" if 1000 <= value < 2100 and len(digits) == 4 else "0"
-        return Token(start, end, letter, value)
-    return Token(start, end, "0" if kind == "other" else "x")
-
-
-def _read_day_first(match: "re.Match[str]") -> Token:
-    day, month, year = (int(match[key]) for key in ("d2", "m2", "y2"))
-    year += 0 if year > 99 else 2000 if year < 69 else 1900  # as `time.strptime` does
-    by = match["by2"]
-    if by == "/" and day <= 12 and month <= 12 and day != month:
-        span = calendar_span(year, month, day)
-        return Token(*match.span(), "A", span) if span else Token(*match.span(), "0")
-    span = calendar_span(year, month, day) or (calendar_span(year, day, month) if by == "/" else None)
-    return Token(*match.span(), "D", span) if span else Token(*match.span(), "0")
-
-
-def _assign_letters(text: str, found: "list[Token | tuple[int, int, Word]]", language: int) -> list[Token]:
-    tokens: list[Token] = []
-    position = 0
-    while position < len(found):
-        item = found[position]
-        position += 1
-        if isinstance(item, Token):
-            if item.letter == "A":  # the day first, but for English
-                item = item._replace(letter="0" if language == 0 else "D")
-            tokens.append(item)
-            continue
-        start, end, word = item
-        entry = next(
-            (e for e in word.entries.get(language, ()) if not e.rest or _follows(text, found, position, e)), None
-        )
-        if entry is None:
-            tokens.append(Token(start, end, "Z" if word.vote >> (VOTE_BITS * language) & 1 else "x"))
-            continue
-        position += len(entry.rest)
-        letter = _letter_in_context(text, start, tokens, entry)
-        tokens.append(Token(start, found[position - 1][1], letter, entry.value))
-    return tokens
-
-
-def _follows(text: str, found: "list[Token | tuple[int, int, Word]]", position: int, entry: Entry) -> bool:
-    pieces = found[position : position + len(entry.rest)]
-    return tuple(text[piece[0] : piece[1]].lower() for piece in pieces) == entry.rest
-
-
-def _letter_in_context(text: str, start: int, tokens: list[Token], entry: Entry) -> str:
-    """Return the letter of a word; "morning" for the noun that is the same word as "tomorrow" in some languages."""
-    if entry.letter != "R" or entry.value != 1 or not tokens:
-        return entry.letter
-    is_noun = tokens[-1].letter in "odTGL" or (text[start].isupper() and tokens[-1].letter != ".")
-    return "H" if is_noun else "R"
+@lru_cache(maxsize=4096)
+def _read_number(piece: str) -> tuple[str, int | TimeSpan]:
+    """Return the letter and value of a token with a digit."""
+    if match := _DECADE.fullmatch(piece):
+        return "E", int(match[1])
+    if match := _COUNT.fullmatch(piece):
+        digits, value = match[1], int(match[1])
+        return "n" if len(digits) < 3 else "Y" if len(digits) == 4 and 1000 <= value < 2100 else "0", value
+    span: TimeSpan | None = None
+    if match := _ISO.fullmatch(piece):
+        year, *rest = (int(part or 0) for part in match.groups())
+        span = calendar_span(year, rest[0] or rest[2], rest[1] or rest[3])
+    elif match := _DAY_FIRST.fullmatch(piece):
+        day, month, year = (int(match[number]) for number in (1, 3, 4))
+        year += 0 if year > 99 else 2000 if year < 69 else 1900  # as `time.strptime` does
+        span = calendar_span(year, month, day) or (calendar_span(year, day, month) if match[2] == "/" else None)
+        if span is not None and match[2] == "/" and max(day, month) <= 12 and day != month:
+            return _AMBIGUOUS, span
+    elif piece[0] == "Q":
+        return "q", int(piece[1])
+    return ("D", span) if span is not None else ("0" if piece[0].isdigit() else "x", 0)
