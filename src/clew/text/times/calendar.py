@@ -73,10 +73,10 @@ def lone_date(
     a step of -1 it is the latest that ends before it, with 1 the first that begins after it, with 0 that of its year.
     """
     year = date.fromordinal(day).year
-    # Eight years: 29 February. Those of one year suffice for all other dates.
+    around = 8 if month == 2 and 29 in days else 1  # a year of 29 February may be eight years away
     found = [
         third_of(span, third)
-        for other in range(year - 8, year + 9)
+        for other in range(year - around, year + around + 1)
         if (one := calendar_span(other, month, days[0])) and (two := calendar_span(other, month, days[1]))
         and (span := join_spans(one, two))
     ]  # fmt: skip

@@ -8,7 +8,8 @@ Each word has a letter for its role, so that `clew.text.times.grammar` can read 
     v F     "vor" and "in" of relative times  g l e   ago, later, earlier
     f t u   from, to, until                   s b a   since, before, after
     w & d   between, and, of                  I i o   in, other prepositions, articles
-    h p z   onwards, present, will            P H J @ early or late, part of the day, century, AD
+    h p z   onwards, present, will            P H @   early or late, part of the day, AD
+    J O     century, decade
 
 Source: `dateparser`'s tables of words; own tables of the words that join times, which no library has. Differs from the
 source: words for "last", "next" and "this" are taken out of phrases such as "le mois dernier".
@@ -41,24 +42,29 @@ _WORDS = {
     "I in; i on|at|during|by|around|about|circa|ca|c|as of|dated; d of; o the; h onwards|onward; p present|date|now; "
     "z will|shall|ll|going to|upcoming; L last|past; N next|coming; T this; P early=0|beginning of=0|start of=0|mid=1|"
     "middle of=1|late=2|end of=2; H morning|afternoon|evening|night; R last night=-1|tonight=0|day before "
-    "yesterday=-2; l later; e earlier; G following; S same|that; J century|centuries; U decade=decade|decades=decade; "
-    "@ ad|ce; V is was were for with he she it i we you are has had not who his her be my your our an which have been",
+    "yesterday=-2; l later; e earlier; G following; S same|that; J century|centuries; Z half a; O nineties=1990|"
+    "eighties=1980|seventies=1970|sixties=1960|fifties=1950|forties=1940|thirties=1930|twenties=1920; U decade=decade|"
+    "decades=decade; @ ad|ce; V is was were for with he she it i we you are has had not who his her be my your our an "
+    "which have been",
     "de": "f von|vom; u bis; s seit|ab; a nach; w zwischen; & und|sowie; I in; i im|am|an|um|gegen|zum|zur|etwa|circa|"
     "ca; d des|der; o dem|den|die|das|spätestens|einschließlich; p gegenwart; z wird|werden|werde|wirst; L letzte|"
     "letzten|letzter|letztes|letztem|vergangene|vergangenen|vergangenes|vorige|vorigen|voriges|voriger; N nächste|"
     "nächsten|nächster|nächstes|nächstem|kommende|kommenden|kommendes; T dieser|diesem|diesen|diese|dieses; P "
     "anfang=0|beginn=0|frühen=0|mitte=1|ende=2|späten=2; H vormittag|mittag|nachmittag|abend|nacht|früh; U "
     "wochen=week|jahrzehnt=decade|jahrzehnte=decade|jahrzehnten=decade|jahres=year; l später; e früher|zuvor; G "
-    "folgenden|folgende|folgendes|darauffolgenden|darauf; S selben|gleichen|jenem|jenes; X folgejahr=year; J "
-    "jahrhundert|jahrhunderts|jahrhunderten; V ist war waren wurde wurden ich wir sie er nicht auf für mit ein eine "
-    "einen hat haben hatte zu es bei aus",
+    "folgenden|folgende|folgendes|darauffolgenden|darauf; S selben|gleichen|jenem|jenes; X folgejahr=year; O "
+    "neunziger=1990|achtziger=1980|siebziger=1970|sechziger=1960|fünfziger=1950|vierziger=1940|dreißiger=1930|"
+    "zwanziger=1920|neunzigern=1990|achtzigern=1980|siebzigern=1970|sechzigern=1960; J jahrhundert|jahrhunderts|"
+    "jahrhunderten; V ist war waren wurde wurden ich wir sie er nicht auf für mit ein eine einen hat haben hatte zu "
+    "es bei aus",
     "fr": "d de|du|des|d; t à|au|aux; u jusqu|jusque; s depuis|dès|à partir|à compter; b avant; a après; w entre; & "
     "et; i en|vers|environ; F dans; o le|la|les|l; p présent|nos jours; z sera|seront|aura|auront|va|vont|serons; L "
     "dernier|dernière|derniers|dernières|passé|passée; N prochain|prochaine|prochains|prochaines; T ce|cette|cet|ces; "
-    "P début=0|commencement=0|mi=1|milieu=1|fin=2; H matin|soir|après-midi|nuit; C une=1|un=1; U an=year|"
-    "décennie=decade|décennies=decade; l plus tard; e plus tôt|auparavant; G suivant|suivante; S même; X lendemain=1|"
-    "surlendemain=2|veille=-1; J siècle|siècles; V est fut était été il elle nous je un une pour que qui sur dans ne "
-    "pas avons ont sont se s n",
+    "P début=0|commencement=0|mi=1|milieu=1|fin=2; H matin|soir|après-midi|nuit; C une=1|un=1|vingt=20|trente=30|"
+    "quarante=40|cinquante=50|soixante=60|soixante-dix=70|quatre-vingt=80|quatre-vingts=80|quatre-vingt-dix=90; U "
+    "an=year|décennie=decade|décennies=decade; l plus tard; e plus tôt|auparavant; G suivant|suivante; S même; X "
+    "lendemain=1|surlendemain=2|veille=-1; J siècle|siècles; V est fut était été il elle nous je un une pour que qui "
+    "sur dans ne pas avons ont sont se s n",
     "es": "d de|del; t a|al; u hasta; s desde|a partir|a contar; b antes de|antes del; a después de|después del|tras; "
     "w entre; & y|e; I en; i hacia|alrededor; F dentro de; o el|la|los|las; p presente|actualidad; L pasado|pasada|"
     "pasados|pasadas|último|última|últimos|últimas; N próximo|próxima|próximos|próximas|que viene; T este|esta; P "
@@ -130,7 +136,7 @@ def load_lexicon() -> Lexicon:
                 continue
             entries = found.setdefault(pieces[0], {}).setdefault(number, {})
             entries.setdefault(pieces[1:], Entry(pieces[1:], letter, value))
-            if letter in "MWURXLNJ" and len(pieces[0]) > 1:
+            if letter in "MWURXLNJO" and len(pieces[0]) > 1:
                 triggers.add(pieces[0])
     words: dict[str, Word] = {}
     for word, numbers in voters.items():
@@ -156,7 +162,7 @@ def _entries(code: str) -> Iterator[tuple[str, str, int | str]]:
             yield from ((roman + ending, "r", number) for ending in ("", "e", "ème") if number > 4)
     info: dict[str, Any] = import_module(f"dateparser.data.date_translation_data.{code}").info
     for number, key in enumerate(_MONTHS, 1):
-        names = info.get(key, ())
+        names = [name for name in info.get(key, ()) if name.isalpha()]
         longest = max(map(len, names), default=0)
         yield from ((name, "M" if len(name) > 4 or len(name) == longest else "m", number) for name in names)
     for number, key in enumerate(_WEEKDAYS):

@@ -1,13 +1,13 @@
 """Tokens of a text for the rules of `clew.text.times.finding`: each has a letter for its role, and a value.
 
 Beside the letters of `clew.text.times.lexicon` there are `n`, a number of one or two digits, `Y`, one of four that may
-be a year, `0`, any other, `D`, a date in digits, `E`, a decade, `q`, a quarter, `#` and `%`, signs before and behind a
-number, `Z`, a function word, `x`, any other word, and the signs themselves.
+be a year, `y`, one of three that is a year beside a month, `0`, any other, `D` and `V`, dates in digits, `E`, a decade,
+`q`, a quarter, `#` and `%`, signs before and behind a number, `Z`, a function word, `x`, any other word, and signs.
 """
 
 import re
 from functools import lru_cache
-from itertools import accumulate, repeat
+from itertools import accumulate
 from typing import Any
 
 from clew.text.times.lexicon import LANGUAGES, VOTE_BITS, Entry, load_lexicon
@@ -17,17 +17,18 @@ from clew.text.times.spans import TimeSpan, calendar_span
 _TOKEN = re.compile(
     r"(Q[1-4]\b|[^\W\d_]++|(?=\d)(?:"
     r"(?<![\w.,/-])(?:\d{4}-\d\d-\d\d(?:[T ]\d\d:?\d\d(?::?\d\d)?(?:\.\d{1,9})?(?:Z|[+-]\d\d:?\d\d)?)?|\d{4}/\d\d/\d\d"
-    r"|\d{4}\.\d\d\.\d\d|\d{1,2}-\d{1,2}-\d{4}|\d{1,2}/\d{1,2}/\d{4}|\d{1,2}\.[ ]?\d{1,2}\.[ ]?(?:\d{4}|\d\d))"
-    r"(?![\w/-]|\.\d)"
+    r"|\d{4}\.\d\d\.\d\d|\d{1,2}-\d{1,2}-\d{4}|\d{1,2}/\d{1,2}/\d{4}|\d{1,2}\.[ ]?\d{1,2}\.[ ]?(?:\d{4}|\d\d)"
+    r"|\d{1,2}\.\d{1,2}\.)(?![\w/-]|\.\d)"
     r"|(?<!\d)\d{3,4}年(?:\d{1,2}月(?:\d{1,2}日)?)?"
     r"|(?<![\w.,/])(?:1\d|20)?\d0(?:['’]?s|ern?)(?!\w)"
     r"|(?<![\w.,])\d{1,4}+(?:(?:st|nd|rd|th|er|[eºª])(?!\w))?+(?![\w%]|[.,:'’]\d)"
     r"|\d++(?:[.,:'’/\u202f\u00a0]?\d++){0,20}+\w{0,20}+)"
-    r"|://\S{1,2000}+|(?<=www)\.\S{1,2000}+|[-–,/.(+#$€£§°;%&])"
+    r"|://\S{1,2000}+|(?<=www)\.\S{1,2000}+|[-–—,/.:;()\[\]+#$€£§°%&])"
 )
-_MARKS = dict(zip("–-,/.(+#$€£§°%;&", "--,/.(######%%;&", strict=True))
+_MARKS = dict(zip("–-,/.([)]+#$€£§°%;:—&", "--,/.(())######%%;;;&", strict=True))
 _ISO = re.compile(r"(\d{3,4})(?:[-/.](\d\d)[-/.](\d\d)|年(?:(\d+)月)?(?:(\d+)日)?)(?:[T ].*)?")
 _DAY_FIRST = re.compile(r"(\d+)([-/.]) ?(\d+)[-/.] ?(\d+)")
+_DAY_DOT = re.compile(r"(\d+)\.(\d+)\.")
 _DECADE = re.compile(r"(\d*0)['’]?(?:s|er|ern)")
 _COUNT = re.compile(r"(\d{1,4})(?:\D{0,2})")
 _MAX_LETTERS = 1 << 15  # tokens whose letters are remembered, of a language
@@ -49,7 +50,8 @@ class _Letters(dict[str, str]):
 
     def __missing__(self, piece: str) -> str:
         letter = _read_number(piece)[0] if piece[0].isdigit() or piece[-1].isdigit() else "x"
-        letter = letter if letter != _AMBIGUOUS else "D" if self._language else "0"
+        if letter == _AMBIGUOUS or (letter == "V" and not self._language):
+            letter = "D" if self._language else "0"
         if len(self) < _MAX_LETTERS:
             self[piece] = letter
         return letter
@@ -63,15 +65,14 @@ class Tokens:
         parts = _TOKEN.split(text)
         bounds = list(accumulate(map(len, parts)))
         self._pieces, self.starts, self.ends = parts[1::2], bounds[::2], bounds[1::2]
-        number = _most_frequent(sum(map(lexicon.votes.get, self._pieces, repeat(0))))
+        number = _most_frequent(sum(filter(None, map(lexicon.votes.get, self._pieces))))
         self._language, self.language = number, LANGUAGES[number]
         self._phrases: dict[int, Entry] = {}
         letters, phrases = _tables(number)
-        row = list(map(letters.__getitem__, self._pieces))
-        self.letters = "".join(row)
+        self.letters = "".join(map(letters.__getitem__, self._pieces))
         if not phrases.keys().isdisjoint(self._pieces):
             starts = [at for at, piece in enumerate(self._pieces) if piece in phrases]
-            self._join_phrases(text, row, starts, phrases)
+            self._join_phrases(text, list(self.letters), starts, phrases)
         if "R" in self.letters:
             self._tell_morning_from_tomorrow(text)
 
@@ -80,10 +81,14 @@ class Tokens:
         if at in self._phrases:
             return self._phrases[at].value
         piece = self._pieces[at]
-        if self.letters[at] in "nY0DEq":
+        if self.letters[at] in "nYy0DEqV":
             return _read_number(piece)[1]
         entry = _plain_entry(piece, self._language)
         return entry.value if entry is not None else 0
+
+    def values(self, start: int, end: int) -> dict[str, Any]:
+        """Return the values of some tokens by their letters."""
+        return {self.letters[at]: self.value(at) for at in range(start, end)}
 
     def word(self, at: int) -> str:
         """Return the text of a token, "" before the first and behind the last."""
@@ -134,8 +139,14 @@ def _tables(language: int) -> tuple[_Letters, dict[str, tuple[Entry, ...]]]:
 
 @lru_cache(maxsize=4096)
 def _plain_entry(form: str, language: int) -> Entry | None:
+    """Return the entry of a word; months of other languages, in lower case, are such beside a number."""
     word = load_lexicon().words.get(form)
-    return next((e for e in word.entries.get(language, ()) if not e.rest), None) if word is not None else None
+    if word is None:
+        return None
+    if language in word.entries or not form.islower():
+        return next((entry for entry in word.entries.get(language, ()) if not entry.rest), None)
+    months = (entry for entries in word.entries.values() for entry in entries if entry.letter == "M" and not entry.rest)
+    return next((entry._replace(letter="m") for entry in months), None)
 
 
 def _most_frequent(votes: int) -> int:
@@ -150,7 +161,9 @@ def _read_number(piece: str) -> tuple[str, int | TimeSpan]:
         return "E", int(match[1])
     if match := _COUNT.fullmatch(piece):
         digits, value = match[1], int(match[1])
-        return "n" if len(digits) < 3 else "Y" if len(digits) == 4 and 1000 <= value < 2100 else "0", value
+        if len(digits) == 3 and value > 99:
+            return "y", value
+        return "n" if len(digits) < 3 else "Y" if 1000 <= value < 2100 else "0", value
     span: TimeSpan | None = None
     if match := _ISO.fullmatch(piece):
         year, *rest = (int(part or 0) for part in match.groups())
@@ -161,6 +174,9 @@ def _read_number(piece: str) -> tuple[str, int | TimeSpan]:
         span = calendar_span(year, month, day) or (calendar_span(year, day, month) if match[2] == "/" else None)
         if span is not None and match[2] == "/" and max(day, month) <= 12 and day != month:
             return _AMBIGUOUS, span
+    elif match := _DAY_DOT.fullmatch(piece):
+        day, month = int(match[1]), int(match[2])
+        return ("V", 100 * day + month) if day and calendar_span(2000, month, day) else ("0", 0)
     elif piece[0] == "Q":
         return "q", int(piece[1])
     return ("D", span) if span is not None else ("0" if piece[0].isdigit() else "x", 0)
