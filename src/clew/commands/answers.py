@@ -13,6 +13,7 @@ from clew.types import AgentStep, Answer, Evidence, Path, Place, SentenceChain
 
 _READ_QUOTES = "No answer is clear; the sentences that fit best:"
 _NO_USABLE_REPLY = "No answer: no reply of the language model can be used."
+_KINDS = {"until": "Until", "since": "Since", "contradicts": "Said against it"}
 _MAX_VALUES = 5
 _MAX_PATHS = 10
 _MAX_CHAINS = 3
@@ -44,6 +45,7 @@ def print_evidence(evidence: Evidence, question: str = "") -> None:
         if place.heading == passage.title:
             place = replace(place, heading="")
         where = f", {place}" if str(place) else ""
+        where += f"; {passage.time}, {passage.time.source}" if passage.time else ""
         print_heading(f"{rank}. {passage.title or passage.id}  [{passage.id}{where}]  {scored.score:.4f}")
         print_marked("   ", snippet.text, snippet.marks)
     if evidence.paths:
@@ -102,11 +104,17 @@ def print_answer(answer: Answer, stream: StreamingAnswer | None = None) -> None:
         return
     for number, citation in enumerate(answer.citations, 1):
         where = str(citation.place) if citation.place else f"characters {citation.start}-{citation.end}"
-        place = f"{citation.document_id}, {where}"
+        time = citation.time
+        dated = f"; {time}, {time.source}" if time is not None and time.source != "text" else ""
+        place = f"{citation.document_id}, {where}{dated}"
         print_line(f"\n[{number}] {citation.title or citation.document_id} ({place})")
         quote = f"\u201c{plain_line(citation.quote)}\u201d"
         at = quote.find(answer.text) if answer.text and number == 1 else -1
         print_marked("    ", quote, [(at, at + len(answer.text))] if at >= 0 else [])
+    for other in answer.others:
+        told = f"{_KINDS[other.kind]} {other.day}".rstrip()
+        print_line(f"\n{told}: {other.text}  [{other.citation.passage_id}]")
+        print_line(f"    \u201c{plain_line(other.citation.quote)}\u201d")
     if others := _other_candidates(answer):
         print_line(f"\nOther candidates: {', '.join(others)}")
     if answer.evidence.paths:

@@ -18,6 +18,7 @@ class ShortPassage(records.Record):
     title: str
     text: str = Field(description="Cut unless `full` was asked for; `read` gives the whole.")
     score: float
+    time: str = Field(default="", description="When it was written; empty where it is not known.")
 
 
 class ShortEvidence(records.OfVersion):
@@ -111,7 +112,13 @@ def short_evidence(reply: records.SearchReply, *, full: bool) -> ShortEvidence:
     """Return the evidence for the first question of a reply."""
     found = reply.results[0]
     passages = [
-        ShortPassage(id=p.id, title=p.title, text=p.text if full else shorten(p.text), score=round(p.score, 4))
+        ShortPassage(
+            id=p.id,
+            title=p.title,
+            text=p.text if full else shorten(p.text),
+            score=round(p.score, 4),
+            time=str(p.time or ""),
+        )
         for p in found.passages
     ]
     paths = [" ; ".join(map(_fact, path.triples)) for path in found.paths[:_MAX_PATHS]]

@@ -34,6 +34,18 @@ class TimeSpan:
         """The first and last day as numbers to compare; an open end is the first or last day of all."""
         return (1 if self.first is None else self.first), (_LAST_ORDINAL if self.last is None else self.last)
 
+    @classmethod
+    def from_days(cls, first: str, last: str) -> "TimeSpan":
+        """Return the span of two days as `days` writes them."""
+        start, end = (date.fromisoformat(day).toordinal() if day else None for day in (first, last))
+        return cls(start, end)
+
+    @property
+    def days(self) -> tuple[str, str]:
+        """The first and the last day as `YYYY-MM-DD`, "" for an open end."""
+        first, last = ("" if end is None else date.fromordinal(end).isoformat() for end in (self.first, self.last))
+        return first, last
+
     @property
     def first_day(self) -> str:
         """The first day as `YYYY-MM-DD`, "0001-01-01" where it is open: in the order of text as in that of time."""
