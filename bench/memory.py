@@ -20,11 +20,12 @@ import numpy as np
 from workbench import DATA, WORK, describe_machine, load_records, print_table
 
 import clew
+from clew.arrays import FloatArray
 from clew.memory.turns import make_turn
 from clew.models.encoders.int8_minilm import Int8MiniLM
 from clew.protocols import SpanVectors
 from clew.text.sentences import sentence_spans
-from clew.types import Document, FloatArray
+from clew.types import Document
 
 SOURCES = ("hotpotqa", "2wiki-train", "musique", "musique-dev", "2wiki")
 USERS = (
@@ -52,7 +53,8 @@ def make_turns(count: int) -> Iterator[Document]:
     for number, text in zip(range(count), list_sentences(), strict=False):
         user = USERS[number % len(USERS)]
         moment = np.datetime64("2022-01-01T00:00") + np.timedelta64(MINUTES * number, "m")
-        yield make_turn(text, user, f"{user}-{number // 1000}", time=str(moment), id=f"turn-{number:016}")
+        session = f"{user.lower()}-{number // 1000}"
+        yield make_turn(text, user.lower(), session, speaker=user, time=str(moment), id=f"turn-{number:016}")
 
 
 class _SumOfWords:
@@ -96,7 +98,7 @@ def measure(memory: clew.Memory, texts: list[str], rng: random.Random) -> dict[s
     """Return the milliseconds of each call, of one new turn after the other."""
     times: dict[str, list[float]] = {"remember": [], "recall of a user": [], "recall of all": []}
     for number, text in enumerate(texts):
-        user, place = rng.choice(USERS), f"Quay {rng.randrange(10**6)}"
+        user, place = rng.choice(USERS).lower(), f"Quay {rng.randrange(10**6)}"
         began = time.perf_counter()
         made = memory.remember(f"{text} We met at {place}.", user=user, session=f"new-{number}")
         times["remember"].append(1e3 * (time.perf_counter() - began))

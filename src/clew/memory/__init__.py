@@ -50,7 +50,7 @@ _PATIENCE_SECONDS = 60.0  # that a removal waits for another writer
 _MERGE_SHARE = 4.0  # after a merge there is none for so many times its seconds
 _MAX_FRAGMENTS = 64  # data files of a version, which many merges would leave
 _WARM_QUESTIONS = 16  # that a new version is asked before it answers
-_FIRST = RecallRequest("What was said?")
+_FIRST = RecallRequest("What was said of Zzyzxqia?")  # names that nothing has are looked for among all names
 
 
 class Memory:
@@ -367,9 +367,8 @@ class Memory:
 
     def _warm(self, index: Index) -> None:
         """Ask a version the latest questions, one a filter, so that the next ones find it in memory."""
-        with self._state.changed:
-            recent = list(self._recent.values())
-        for request in recent or [_FIRST]:
+        recent = tuple(self._recent.values())
+        for request in (_FIRST, *recent):
             with suppress(InputError):
                 search_version(index, (), request)
 

@@ -65,7 +65,7 @@ def recall_turns(
     """
     turns = select_turns(waiting, request.where)
     if request.where is not None and not has_fields(index, waiting, request.where):
-        index.context.scope.mask(request.where)  # raises the error
+        raise InputError(f"nothing that is remembered has some field of the filter {request.where!r}: correct its name")
     found = search_version(index, removals, request)
     if not turns:
         return found
@@ -90,8 +90,9 @@ def search_version(index: Index, removals: Sequence[Removal], request: RecallReq
 
 
 def has_fields(index: Index, waiting: Mapping[str, WaitingTurn], where: Filter) -> bool:
-    """Return whether each field of a filter is one of turns, or passages or waiting turns have it."""
-    if fit_filter(index, where) == where:
+    """Return whether each field of a filter is one of turns, or passages or waiting turns have it, if there are any."""
+    has_passages = len(index.context.scope) > 0
+    if (not has_passages and not waiting) or (has_passages and fit_filter(index, where) == where):
         return True
     return FIELDS.issuperset(parse_filter(where).unknown_fields(TurnColumns(list(waiting.values()))))
 
