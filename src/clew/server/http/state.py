@@ -90,9 +90,9 @@ class IndexRequest:
             with self.state.indexes.lease(self.index) as version:
                 return work(version, self.access)
 
-        return await self.run_alone(run)
+        return await self.run_in_pool(run)
 
-    async def run_alone(self, work: Callable[[], T]) -> T:
+    async def run_in_pool(self, work: Callable[[], T]) -> T:
         """Return the result of work that takes no version of the index, as `run` does, with its refusals."""
         self.access.check_index(self.index)
         pool = self.state.pool

@@ -70,9 +70,9 @@ class ToolSet:
             with self.indexes.lease(name) as version:
                 return work(version, access)
 
-        return await self.run_alone(context, index, run_leased)
+        return await self.run_in_pool(context, index, run_leased)
 
-    async def run_alone(self, context: Context[Any, Any], index: str, work: Callable[[str, Access], T]) -> T:
+    async def run_in_pool(self, context: Context[Any, Any], index: str, work: Callable[[str, Access], T]) -> T:
         """Return the result of work that takes no version of the index, as `run` does."""
         try:
             access, name = self._admit(context, index)
@@ -259,7 +259,7 @@ def _add_recall(server: MCPServer[Any], tools: ToolSet) -> None:
         def work(name: str, access: Access) -> results.RecalledTurns:
             return results.short_turns(name, tools.memories.recall(name, access, body))
 
-        return await tools.run_alone(context, index, work)
+        return await tools.run_in_pool(context, index, work)
 
 
 def _add_remembering(server: MCPServer[Any], tools: ToolSet) -> None:
@@ -279,7 +279,7 @@ def _add_remembering(server: MCPServer[Any], tools: ToolSet) -> None:
         def work(name: str, access: Access) -> records.Remembered:
             return records.Remembered(index=name, id=tools.memories.remember(name, access, body))
 
-        return await tools.run_alone(context, index, work)
+        return await tools.run_in_pool(context, index, work)
 
     @server.tool()
     async def forget(
@@ -296,4 +296,4 @@ def _add_remembering(server: MCPServer[Any], tools: ToolSet) -> None:
         def work(name: str, access: Access) -> records.Forgotten:
             return records.Forgotten(index=name, turns=tools.memories.forget(name, access, body))
 
-        return await tools.run_alone(context, index, work)
+        return await tools.run_in_pool(context, index, work)

@@ -15,7 +15,7 @@ _STORING = POSING | WRITING
 async def remember(call: RequestOfIndex, body: records.RememberRequest) -> records.Remembered:
     """Store a turn; the answer comes when it is on disk and the next question finds it, in milliseconds."""
     call.check_writing()
-    stored = await call.run_alone(lambda: call.state.memories.remember(call.index, call.access, body))
+    stored = await call.run_in_pool(lambda: call.state.memories.remember(call.index, call.access, body))
     return records.Remembered(index=call.index, id=stored)
 
 
@@ -27,14 +27,14 @@ async def recall(call: RequestOfIndex, body: records.RecallRequest) -> records.R
     def work() -> records.Recalled:
         return _view(call.index, body.question, call.state.memories.recall(call.index, call.access, body))
 
-    return await call.run_alone(work)
+    return await call.run_in_pool(work)
 
 
 @router.post("/forget", summary="Remove turns", responses=_STORING)
 async def forget(call: RequestOfIndex, body: records.ForgetRequest) -> records.Forgotten:
     """Remove all turns of a user, a session or an id; the answer comes when the index is without them, in seconds."""
     call.check_writing()
-    turns = await call.run_alone(lambda: call.state.memories.forget(call.index, call.access, body))
+    turns = await call.run_in_pool(lambda: call.state.memories.forget(call.index, call.access, body))
     return records.Forgotten(index=call.index, turns=turns)
 
 
