@@ -29,6 +29,7 @@ LAYERS = (
     {"rerankers", "datasets"},
     {"retrievers"},
     {"index"},
+    {"memory"},
     {"training"},
     {"evaluation"},
     {"commands", "server", "integrations"},

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from clew.indexing.kg_import import GraphReport
     from clew.indexing.report import IndexingReport
     from clew.indexing.sources.records import RecordColumns
+    from clew.memory import Memory
     from clew.models.encoders.registry import EncoderEntry
     from clew.models.llm.providers import ModelEntry
     from clew.models.reader.decoding import ReadSpan
@@ -91,6 +92,7 @@ _NAMES = {
     "clew.indexing.kg_import": "GraphReport",
     "clew.indexing.report": "IndexingReport",
     "clew.indexing.sources.records": "RecordColumns",
+    "clew.memory": "Memory",
     "clew.models.encoders.registry": "EncoderEntry",
     "clew.models.llm.providers": "ModelEntry",
     "clew.models.reader.decoding": "ReadSpan",
@@ -133,12 +135,12 @@ __all__ = [
     "EncoderEntry", "EntityDecision", "Evidence", "ExampleQuestion", "Extraction", "ExtractionTools", "Extractor",
     "ExtractorEntry", "Failure", "FieldOverview", "Frag", "Fused", "GCNSubgraph", "GRag", "Gear", "GraphReport",
     "Hybrid", "Index", "IndexContext", "IndexFormatError", "IndexLockedError", "IndexOverview", "IndexedDocument",
-    "IndexedDocuments", "IndexedEntity", "IndexingReport", "InputError", "LLMRerank", "LanguageModel", "Mention",
-    "MentionGroup", "MissingPackageError", "ModelEntry", "ModelReplyError", "Neighbour", "PageRank", "Passage",
-    "Place", "PlaceStart", "Prompt", "ProviderError", "Question", "ReadSpan", "Reader", "ReaderText", "Reading",
-    "RecordColumns", "Reply", "Reranked", "Reranker", "RerankerEntry", "Retriever", "RetrieverEntry", "Scored",
-    "SentenceChain", "Settings", "SettingsRecord", "StatedTime", "Time", "TimeLimits", "TopicRetriever", "Triple",
-    "Usage", "create", "graph_file", "open", "setting",
+    "IndexedDocuments", "IndexedEntity", "IndexingReport", "InputError", "LLMRerank", "LanguageModel", "Memory",
+    "Mention", "MentionGroup", "MissingPackageError", "ModelEntry", "ModelReplyError", "Neighbour", "PageRank",
+    "Passage", "Place", "PlaceStart", "Prompt", "ProviderError", "Question", "ReadSpan", "Reader", "ReaderText",
+    "Reading", "RecordColumns", "Reply", "Reranked", "Reranker", "RerankerEntry", "Retriever", "RetrieverEntry",
+    "Scored", "SentenceChain", "Settings", "SettingsRecord", "StatedTime", "Time", "TimeLimits", "TopicRetriever",
+    "Triple", "Usage", "create", "graph_file", "open", "setting",
 ]  # fmt: skip
 
 

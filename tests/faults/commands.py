@@ -4,6 +4,7 @@ import json
 import multiprocessing
 import os
 import re
+import runpy
 import sys
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
@@ -105,8 +106,11 @@ def _run_command(arguments: list[str], batch: int, folder: str | None) -> None:
 
 
 def run_in_batches(arguments: list[str], batch: int) -> None:
-    """Run a command in this process, which it ends; a commit has `batch` passages or triples."""
+    """Run a command, or a script, in this process, which it ends; a commit has `batch` passages or triples."""
     sys.argv = ["clew", *arguments]
+    if arguments[0].endswith(".py"):
+        runpy.run_path(arguments[0], run_name="__main__")
+        sys.exit(0)
     with (
         patch.multiple(pipeline, BATCH_PASSAGES=batch, BATCH_LIMIT=batch),
         patch.multiple(kg_import, SHARD_TRIPLES=batch, FILE_TRIPLES=2 * batch),

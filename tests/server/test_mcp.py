@@ -20,7 +20,7 @@ from tests.small_index import DOCUMENTS, make_index
 
 T = TypeVar("T")
 QUESTION = "Where was the commander of the Vega born?"
-READING = {"search", "ask", "read", "connect", "entity", "about"}
+READING = {"search", "ask", "read", "connect", "entity", "about", "recall"}
 
 
 def over_stdio(folder: Path, use: Callable[[Client], Awaitable[T]], mode: str = "read") -> T:
@@ -125,19 +125,30 @@ def test_over_http_behind_a_key(plain_folder: Path, small: Index, tmp_path: Path
         assert client.post("/mcp", json={}).status_code == 401
 
 
+async def remember_and_forget(client: Client) -> None:
+    given = {"text": "My dog is called Rex.", "user": "arne", "time": "2024-04-02"}
+    made = await call(client, "remember", **given)
+    found = await call(client, "recall", question="Who has a dog?", user="arne")
+    assert found["turns"] == [{"id": made["id"], "speaker": "arne", "time": "2024-04-02", "text": given["text"]}]
+    assert not (await call(client, "recall", question="Who has a dog?", user="ilse"))["turns"]
+    assert (await call(client, "forget", user="arne"))["turns"] == 1
+    assert not (await call(client, "recall", question="Who has a dog?", user="arne"))["turns"]
+
+
 @pytest.mark.slow
 def test_tools_that_write_are_there_where_they_are_asked_for(tmp_path: Path) -> None:
     folder = tmp_path / "index"
     make_index(folder, DOCUMENTS[:3])
 
     async def write(client: Client) -> tuple[set[str], dict[str, Any], dict[str, Any], dict[str, Any]]:
+        await remember_and_forget(client)
         names = {tool.name for tool in (await client.list_tools()).tools}
         added = await call(client, "add", text="Zorg was launched by Ada Quux.", title="Zorg", id="zorg")
         found = await call(client, "search", question="Who launched the Zorg?", k=1)
         return names, added, found, await call(client, "remove", id="zorg")
 
     names, added, found, removed = over_stdio(folder, write, "write")
-    assert names == READING | {"add", "remove"}
+    assert names == READING | {"add", "remove", "remember", "forget"}
     assert (added["status"], removed["status"]) == ("done", "done")
     assert found["passages"][0]["id"] == "zorg"
     assert "zorg" not in clew.open(folder).table.stored_documents()

@@ -61,7 +61,7 @@ def serve(
 ) -> None:
     """Answer questions over HTTP and MCP, from any number of indexes, and take documents.
 
-    With --stdio it offers the tools search, ask, read, connect, entity and about to an assistant.
+    With --stdio it offers the tools search, ask, read, connect, entity, about and recall to an assistant.
     """
     require_extra(("fastapi", "uvicorn", "mcp", "python_multipart"), "server", "clew serve")
     locations = parse_indexes(indexes) if indexes else default_indexes()

@@ -21,6 +21,7 @@ from clew.models.threads import worker_count
 from clew.plugins.extras import import_extra
 from clew.server.http.guard import Guard
 from clew.server.mcp.tools import make_tools
+from clew.server.memories import Memories
 from clew.server.open_indexes import OpenIndexes
 from clew.server.options import ServerOptions
 from clew.server.uploads.runner import Jobs
@@ -148,12 +149,15 @@ def run_tools(locations: Mapping[str, str], opener: Callable[[str], Index], opti
     logging.basicConfig(stream=sys.stderr, format="%(levelname)s %(name)s: %(message)s", level=logging.WARNING)
     indexes = OpenIndexes(locations, opener, options.max_open, options.poll)
     jobs = Jobs(locations, opener, indexes.refresh, options.state)
+    memories = Memories(locations, opener, indexes, write=options.write)
     pool = WorkerPool(worker_count(), options.queue, options.deadline)
     if options.write:
         jobs.resume()
+        memories.resume()
     try:
-        asyncio.run(make_tools(indexes, pool, jobs, options).run_stdio_async())
+        asyncio.run(make_tools(indexes, pool, jobs, memories, options).run_stdio_async())
     finally:
         pool.close()
         jobs.close()
+        memories.close()
         indexes.close()

@@ -16,6 +16,7 @@ MAX_K = 200
 """Passages of one answer."""
 
 Question = Annotated[str, Field(max_length=MAX_QUESTION)]
+Name = Annotated[str, Field(max_length=200)]
 Setting = str | int | float | bool
 MetadataValue = str | int | Annotated[float, Field(allow_inf_nan=False)] | bool | list[str]
 
@@ -316,6 +317,73 @@ class NewDocuments(Record):
     )
 
     documents: list[NewDocument] = Field(min_length=1, max_length=10_000)
+
+
+class RememberRequest(Record):
+    """A turn of a conversation to store."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [{"text": "I moved to Gent in March.", "user": "ilse", "session": "1", "time": "2024-04-02"}]
+        }
+    )
+
+    text: str = Field(min_length=1, max_length=100_000)
+    user: Name = Field(default="", description="Whose memory it belongs to.")
+    session: Name = Field(default="", description="The conversation.")
+    speaker: Name = Field(default="", description="Who says it; empty for the user.")
+    time: str | None = Field(default=None, max_length=64, description="When it was said, in ISO 8601; null for now.")
+    id: Name | None = Field(default=None, min_length=1, description="Null for a new id; a repeated one is stored once.")
+
+
+class Remembered(Record):
+    """A turn that is on disk, and found by the next question."""
+
+    index: str
+    id: str
+
+
+class RecallRequest(Record):
+    """A question about what was said."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"question": "Where does Ilse live?", "user": "ilse"}]})
+
+    question: Question
+    user: Name = Field(default="", description="Only turns of this user.")
+    session: Name = Field(default="", description="Only turns of this conversation.")
+    as_of: str | None = Field(
+        default=None, max_length=64, description="Only turns of this time, in ISO 8601, or before."
+    )
+    k: int = Field(default=5, ge=1, le=MAX_K, description="Turns, at most.")
+
+
+class Recalled(Record):
+    """Turns that bear on a question, and paths and chains between them, best first."""
+
+    index: str
+    question: str
+    passages: list[FoundPassage]
+    paths: list[FoundPath]
+    chains: list[FoundChain]
+    notes: Sequence[str]
+
+
+class ForgetRequest(Record):
+    """Turns to remove: all that fit what is given."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"user": "ilse", "session": "1"}]})
+
+    user: Name = ""
+    session: Name = ""
+    id: Name = ""
+    shred: bool = Field(default=False, description="Whether their text goes from the disk, too.")
+
+
+class Forgotten(Record):
+    """The number of turns that were removed."""
+
+    index: str
+    turns: int
 
 
 class JobFailure(Record):

@@ -15,6 +15,7 @@ TABLE_FOLDER = "passages.lance"
 """Name of the passages table; a folder that has it is an index."""
 INDEX_PARTS = (
     TABLE_FOLDER, "derived", "clew.lock", "calls.sqlite", "sources.jsonl", "watched", "uploads", "damaged",
+    "memory.jsonl", "memory.lock",
 )  # fmt: skip
 """The names of what an index has in its folder."""
 

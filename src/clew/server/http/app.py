@@ -17,9 +17,10 @@ from clew.server.http import problems
 from clew.server.http.accounts import AuditLog, Metrics, RateLimit
 from clew.server.http.guard import Guard
 from clew.server.http.mounted_tools import MountedTools
-from clew.server.http.routes import chat, documents, graph, page, searching, status
+from clew.server.http.routes import chat, documents, graph, memory, page, searching, status
 from clew.server.http.state import ServerState
 from clew.server.keys import KeyFile
+from clew.server.memories import Memories
 from clew.server.open_indexes import OpenIndexes
 from clew.server.options import ServerOptions
 from clew.server.uploads.runner import Jobs
@@ -47,6 +48,7 @@ def make_state(
         options=chosen,
         indexes=opened,
         jobs=Jobs(locations, open_index, opened.refresh, chosen.state),
+        memories=Memories(locations, open_index, opened, write=chosen.write),
         pool=WorkerPool(chosen.workers or worker_count(), chosen.queue, chosen.deadline),
         keys=None if keys is None else KeyFile(keys),
         metrics=Metrics(),
@@ -65,6 +67,7 @@ def make_app(state: ServerState) -> Guard:
         sessions = asyncio.create_task(tools.run())
         if state.options.write:
             await asyncio.to_thread(state.jobs.resume)
+            await asyncio.to_thread(state.memories.resume)
         yield
         tools.stop()
         await sessions
@@ -94,6 +97,7 @@ def make_app(state: ServerState) -> Guard:
         documents.jobs_router,
         graph.router,
         graph.corrections_router,
+        memory.router,
         page.router,
     ):
         app.include_router(router)
@@ -106,4 +110,5 @@ def make_app(state: ServerState) -> Guard:
 def _close(state: ServerState) -> None:
     state.pool.close()
     state.jobs.close()
+    state.memories.close()
     state.indexes.close()

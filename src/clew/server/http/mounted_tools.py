@@ -39,7 +39,7 @@ class MountedTools:
             from clew.server.mcp.tools import make_tools
 
             state = self._state
-            server = make_tools(state.indexes, state.pool, state.jobs, state.options)
+            server = make_tools(state.indexes, state.pool, state.jobs, state.memories, state.options)
             self._app = _make_app(server, state.options.hosts)
             await stack.enter_async_context(server.session_manager.run())
             self._ready.set()

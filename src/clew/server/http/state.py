@@ -10,6 +10,7 @@ from fastapi import Depends, Request
 from clew.server.access import Access
 from clew.server.http.accounts import AuditLog, Metrics, RateLimit
 from clew.server.keys import KeyFile
+from clew.server.memories import Memories
 from clew.server.open_indexes import OpenIndexes, OpenVersion
 from clew.server.options import ServerOptions
 from clew.server.refusals import Refusal
@@ -26,6 +27,7 @@ class ServerState:
     options: ServerOptions
     indexes: OpenIndexes
     jobs: Jobs
+    memories: Memories
     pool: WorkerPool
     keys: KeyFile | None  # None where no key is call for
     metrics: Metrics
@@ -83,14 +85,18 @@ class IndexRequest:
             Refusal: The index does not exist or the key may not ask it (404), the queue is full (429), the deadline
                 passed (504), or the client has left.
         """
-        self.access.check_index(self.index)
-        pool = self.state.pool
 
         def run() -> T:
             with self.state.indexes.lease(self.index) as version:
                 return work(version, self.access)
 
-        answer = asyncio.wrap_future(pool.submit(run))
+        return await self.run_in_pool(run)
+
+    async def run_in_pool(self, work: Callable[[], T]) -> T:
+        """Return the result of work that takes no version of the index, as `run` does, with its refusals."""
+        self.access.check_index(self.index)
+        pool = self.state.pool
+        answer = asyncio.wrap_future(pool.submit(work))
         left = asyncio.ensure_future(_wait_until_left(self.request))
         try:
             await asyncio.wait((answer, left), timeout=pool.deadline, return_when=asyncio.FIRST_COMPLETED)

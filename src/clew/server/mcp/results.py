@@ -3,7 +3,7 @@
 from pydantic import Field
 
 from clew.server import records
-from clew.types import Triple
+from clew.types import Evidence, Triple
 
 _SHORT = 400  # characters of a passage
 _MAX_PATHS = 5
@@ -106,6 +106,33 @@ class Stored(records.Record):
     job: str
     status: str
     reason: str = ""
+
+
+class RecalledTurn(records.Record):
+    """A turn that was found."""
+
+    id: str
+    speaker: str
+    time: str
+    text: str
+
+
+class RecalledTurns(records.Record):
+    """What was said that bears on a question, best first."""
+
+    index: str
+    turns: list[RecalledTurn]
+    notes: list[str]
+
+
+def short_turns(index: str, found: Evidence) -> RecalledTurns:
+    """Return the turns of evidence."""
+    passages = [scored.item for scored in found.passages]
+    turns = [
+        RecalledTurn(id=p.document_id, speaker=p.title, time=str(p.metadata.get("time", "")), text=p.text)
+        for p in passages
+    ]
+    return RecalledTurns(index=index, turns=turns, notes=[*found.notes])
 
 
 def short_evidence(reply: records.SearchReply, *, full: bool) -> ShortEvidence:

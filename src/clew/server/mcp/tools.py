@@ -13,6 +13,7 @@ from clew.errors import ClewError
 from clew.server import browsing, questions, records
 from clew.server.access import OPEN, Access, note_index
 from clew.server.mcp import results
+from clew.server.memories import Memories
 from clew.server.open_indexes import OpenIndexes, OpenVersion
 from clew.server.options import ServerOptions
 from clew.server.refusals import Refusal, describe_validation, report_error
@@ -31,6 +32,9 @@ _INSTRUCTIONS = (
 )
 Index = Annotated[str, Field(description="Name of the index; may be left out where there is one.")]
 AsOf = Annotated[str, Field(max_length=40, description="A day, month or year: what is later is not seen.")]
+User = Annotated[str, Field(max_length=200, description="Name of the user; empty for all.")]
+Session = Annotated[str, Field(max_length=200, description="Name of the conversation; empty for all.")]
+Time = Annotated[str | None, Field(max_length=64, description="In ISO 8601: 2024-04-02, 2024-04-02T10:30:00+02:00.")]
 Where = Annotated[str | None, Field(description="Condition on metadata: year >= 1990 AND lang = 'en'.")]
 
 
@@ -51,22 +55,29 @@ class _ToolServer(MCPServer[Any]):
 class ToolSet:
     """The indexes that the tools read, and how work runs on one of them within the rights of the caller."""
 
-    def __init__(self, indexes: OpenIndexes, pool: WorkerPool, jobs: Jobs, options: ServerOptions) -> None:
+    def __init__(
+        self, indexes: OpenIndexes, pool: WorkerPool, jobs: Jobs, memories: Memories, options: ServerOptions
+    ) -> None:
         self.indexes = indexes
         self.jobs = jobs
+        self.memories = memories
         self.options = options
         self._pool = pool
 
     async def run(self, context: Context[Any, Any], index: str, work: Callable[[OpenVersion, Access], T]) -> T:
         """Return the result of work on the newest version of an index; what is refused is a ToolError."""
+
+        def run_leased(name: str, access: Access) -> T:
+            with self.indexes.lease(name) as version:
+                return work(version, access)
+
+        return await self.run_in_pool(context, index, run_leased)
+
+    async def run_in_pool(self, context: Context[Any, Any], index: str, work: Callable[[str, Access], T]) -> T:
+        """Return the result of work that takes no version of the index, as `run` does."""
         try:
             access, name = self._admit(context, index)
-
-            def run_leased() -> T:
-                with self.indexes.lease(name) as version:
-                    return work(version, access)
-
-            return await self._pool.run(run_leased)
+            return await self._pool.run(lambda: work(name, access))
         except ClewError as error:
             raise ToolError(report_error(error, _PLACE).detail) from error
 
@@ -116,14 +127,18 @@ def caller(context: Context[Any, Any]) -> Access:
     return access
 
 
-def make_tools(indexes: OpenIndexes, pool: WorkerPool, jobs: Jobs, options: ServerOptions) -> MCPServer[Any]:
+def make_tools(
+    indexes: OpenIndexes, pool: WorkerPool, jobs: Jobs, memories: Memories, options: ServerOptions
+) -> MCPServer[Any]:
     """Return the server of tools; those that write are there where the options allow it."""
     server: MCPServer[Any] = _ToolServer("clew", title="Clew", instructions=_INSTRUCTIONS, log_level="WARNING")
-    tools = ToolSet(indexes, pool, jobs, options)
+    tools = ToolSet(indexes, pool, jobs, memories, options)
     _add_questions(server, tools)
     _add_graph(server, tools)
+    _add_recall(server, tools)
     if options.write:
         _add_writing(server, tools)
+        _add_remembering(server, tools)
     return server
 
 
@@ -228,3 +243,60 @@ def _add_writing(server: MCPServer[Any], tools: ToolSet) -> None:
         return await tools.write(
             context, index, lambda name, access: tools.jobs.spool(name).accept_removal(access.key_id, [id])
         )
+
+
+def _add_recall(server: MCPServer[Any], tools: ToolSet) -> None:
+    @server.tool()
+    async def recall(
+        context: Context[Any, Any],
+        question: Annotated[str, Field(max_length=records.MAX_QUESTION)],
+        user: User = "",
+        session: Session = "",
+        as_of: Time = None,
+        k: Annotated[int, Field(ge=1, le=50)] = 5,
+        index: Index = "",
+    ) -> results.RecalledTurns:
+        """Find what was said in earlier conversations, by a user, in a session, or until a time (`as_of`)."""
+        body = records.RecallRequest(question=question, user=user, session=session, as_of=as_of, k=k)
+
+        def work(name: str, access: Access) -> results.RecalledTurns:
+            return results.short_turns(name, tools.memories.recall(name, access, body))
+
+        return await tools.run_in_pool(context, index, work)
+
+
+def _add_remembering(server: MCPServer[Any], tools: ToolSet) -> None:
+    @server.tool()
+    async def remember(
+        context: Context[Any, Any],
+        text: Annotated[str, Field(min_length=1, max_length=100_000)],
+        user: User = "",
+        session: Session = "",
+        time: Time = None,
+        speaker: Annotated[str, Field(max_length=200, description="Who says it; empty for the user.")] = "",
+        index: Index = "",
+    ) -> records.Remembered:
+        """Store what was said, so that later conversations recall it; the next `recall` finds it."""
+        body = records.RememberRequest(text=text, user=user, session=session, time=time, speaker=speaker)
+
+        def work(name: str, access: Access) -> records.Remembered:
+            return records.Remembered(index=name, id=tools.memories.remember(name, access, body))
+
+        return await tools.run_in_pool(context, index, work)
+
+    @server.tool()
+    async def forget(
+        context: Context[Any, Any],
+        user: User = "",
+        session: Session = "",
+        id: Annotated[str, Field(max_length=200, description="Id of one turn.")] = "",  # noqa: A002
+        shred: Annotated[bool, Field(description="Whether the text goes from the disk, too.")] = False,
+        index: Index = "",
+    ) -> records.Forgotten:
+        """Remove all turns of a user, of a session or of an id; of those given, all have to fit."""
+        body = records.ForgetRequest(user=user, session=session, id=id, shred=shred)
+
+        def work(name: str, access: Access) -> records.Forgotten:
+            return records.Forgotten(index=name, turns=tools.memories.forget(name, access, body))
+
+        return await tools.run_in_pool(context, index, work)

@@ -1,0 +1,419 @@
+"""A memory for assistants: turns of conversations are stored in milliseconds, and found by the next question.
+
+A turn is a document of an index. It waits in a log on disk and in memory, where questions find it, until a thread adds
+all that wait in one commit; so no turn and no question waits for the making of a version.
+"""
+
+import logging
+import time as clock
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from datetime import date
+from functools import partial
+from pathlib import Path
+from threading import Lock, Thread
+from typing import TYPE_CHECKING, Self
+
+from clew.errors import ClewError, IndexLockedError, InputError
+from clew.index import Index, create
+from clew.index import open as open_index
+from clew.indexing.chunking import Chunker
+from clew.memory.recalling import (
+    RecallRequest,
+    document_ids,
+    fit_filter,
+    has_fields,
+    is_stored,
+    recall_turns,
+    search_version,
+    select_turns,
+    stored_passages,
+)
+from clew.memory.state import MemoryState, Removal
+from clew.memory.turns import TIME, all_of, conditions_of, exclude, make_turn
+from clew.memory.versions import SharedVersion
+from clew.memory.waiting import WaitingTurn, prepare_turns
+from clew.plugins.arguments import check_count, check_switch
+from clew.plugins.records import SettingsRecord
+from clew.settings import Settings
+from clew.store.dataset import open_dataset
+from clew.store.location import locate
+from clew.types import AUTO_RETRIEVER, Answer, Evidence, Filter, Passage
+
+if TYPE_CHECKING:
+    from clew.answering.selection import ModelSpec
+
+_logger = logging.getLogger(__name__)
+_LOOK_SECONDS = 10.0  # between two looks for commits of other writers
+_LOCKED_SECONDS = 0.2  # between two tries to write while another process writes
+_PATIENCE_SECONDS = 60.0  # that a removal waits for another writer
+_MERGE_SHARE = 4.0  # after a merge there is none for so many times its seconds
+_MAX_FRAGMENTS = 64  # data files of a version, which many merges would leave
+_WARM_QUESTIONS = 16  # that a new version is asked before it answers
+_FIRST = RecallRequest("What was said of Zzyzxqia?")  # names that nothing has are looked for among all names
+
+
+class Memory:
+    """Turns of the conversations of users, in one index; it may be used from several threads.
+
+    It is the only memory over its index on this machine until it is closed: use it with `with`, or call `close`. Turns
+    that are not merged by then are on disk, and merged when it is opened again.
+
+    Args:
+        location: A folder, or an object-store URI, whose log lies in this machine's cache folder; an index is made
+            where there is none.
+        settings: Of a new index; None for those of the environment and `clew.toml`.
+        merge_turns: Number of waiting turns that are merged at once.
+        merge_seconds: Seconds after which fewer are merged.
+        open_version: Opens the newest version at a location; None for `clew.open`.
+        on_commit: Called when a newer version answers.
+
+    Raises:
+        IndexFormatError: The index or the log is damaged.
+        IndexLockedError: Another memory is open over the index; or removals that were begun wait for another writer.
+        ProviderError: A disk, or the encoder's weights, failed.
+    """
+
+    def __init__(
+        self,
+        location: str | Path,
+        settings: Settings | None = None,
+        *,
+        merge_turns: int = 256,
+        merge_seconds: float = 60.0,
+        open_version: Callable[[], Index] | None = None,
+        on_commit: Callable[[], None] = lambda: None,
+    ) -> None:
+        check_count(merge_turns, "merge_turns", least=1)
+        if open_dataset(locate(location)) is None:
+            create(location, settings).close()
+        with ExitStack() as opened:
+            index = open_index(location) if open_version is None else open_version()
+            opened.callback(index.close)
+            encoder = index.context.index_encoder
+            self._open_version = open_version or (lambda: open_index(location, encoder=encoder))
+            table = index.table.settings
+            chunker = Chunker(int(table["passage_tokens"]), int(table["passage_overlap"]))
+            self._prepare = partial(prepare_turns, chunker=chunker, encoder=encoder)
+            self._state = MemoryState(locate(location).derived.parent, self._prepare)
+            opened.callback(self._state.close)
+            opened.pop_all()
+        self._versions = SharedVersion(index)
+        self._merge_turns, self._merge_seconds = merge_turns, merge_seconds
+        self._on_commit = on_commit
+        self._settling = Lock()  # held by the one thread that changes the index
+        self._pause_end = 0.0
+        self._recent: dict[Filter | None, RecallRequest] = {}
+        with ExitStack() as opened:
+            opened.callback(self._let_go)
+            if self._state.removals:  # before anything is recalled
+                self._settle_when_free()
+            with self._versions.lease() as index:
+                self._warm(index)
+            opened.pop_all()
+        self._thread = Thread(target=self._run, name="clew-memory", daemon=True)
+        self._thread.start()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    @property
+    def waiting(self) -> int:
+        """The number of turns that no version of the index has yet."""
+        return len(self._state.waiting)
+
+    def remember(
+        self,
+        text: str,
+        *,
+        user: str = "",
+        session: str = "",
+        speaker: str = "",
+        time: str | date | None = None,
+        id: str | None = None,  # noqa: A002
+    ) -> str:
+        """Store a turn and return its id; when this returns it is on disk, and the next question finds it.
+
+        Args:
+            text: Any text that is not empty.
+            user: Whose memory it belongs to, "" for nobody's.
+            session: The conversation, "" for none.
+            speaker: Who says it; it is the title, else the user.
+            time: When it was said: a datetime, a date, or text in ISO 8601, in UTC unless it says otherwise; None for
+                now.
+            id: Of the turn; None for a new one. What is stored already with this id and the same text, user, session
+                and speaker is left as it is.
+
+        Raises:
+            InputError: The text is empty, a time or name cannot be used, or another turn or document has the id.
+            ProviderError: The disk failed; nothing was stored.
+        """
+        turn = make_turn(text, user, session, speaker, time, id)
+        (prepared,) = self._prepare([turn])
+        with self._state.changing():
+            if id is None or not self._is_stored(prepared):
+                self._state.add(prepared)
+        return turn.id
+
+    def recall(
+        self,
+        question: str,
+        *,
+        user: str = "",
+        session: str = "",
+        as_of: str | date | None = None,
+        where: Filter | None = None,
+        k: int = 5,
+        retriever: str | SettingsRecord = AUTO_RETRIEVER,
+    ) -> Evidence:
+        """Return what was said that bears on a question.
+
+        Args:
+            question: Any string.
+            user: Only turns of this user, "" for all; what others said is hidden as by a filter (docs/security.md).
+            session: Only turns of this session, "" for all.
+            as_of: Only turns of this time or before, as `time` of `remember`; a day counts to its end. None for all.
+            where: A filter that turns have to meet besides.
+            k: Passages, at most.
+            retriever: Name or settings of the retriever of merged turns.
+
+        Raises:
+            InputError: A time, filter or retriever cannot be used, or `k` is below 1.
+        """
+        return self.find(RecallRequest.select(question, user, session, as_of, where, k, retriever))
+
+    def find(self, request: RecallRequest) -> Evidence:
+        """Return what `recall` does."""
+        with self._recalling(request) as (_, found):
+            return found
+
+    def answer(
+        self,
+        question: str,
+        *,
+        user: str = "",
+        session: str = "",
+        as_of: str | date | None = None,
+        where: Filter | None = None,
+        k: int = 5,
+        retriever: str | SettingsRecord = AUTO_RETRIEVER,
+        model: "ModelSpec" = "",
+    ) -> Answer:
+        """Return an answer from what was said; the arguments are those of `recall`, the model is as in `Index.ask`."""
+        request = RecallRequest.select(question, user, session, as_of, where, k, retriever)
+        with self._recalling(request) as (index, found):
+            answerer = index.answerer(model, retriever, where=fit_filter(index, request.where))
+            return answerer.answer([question], [found])[0]
+
+    def forget(self, *, user: str = "", session: str = "", id: str = "", shred: bool = False) -> int:  # noqa: A002
+        """Remove the turns of a user, of a session, or of an id, and return their number; of those given, all must fit.
+
+        No result has them from now on, and the index has not when this returns, which takes seconds in a large one.
+        Documents that were added otherwise go, too, where their metadata say so.
+
+        Args:
+            user: The user, "" for any.
+            session: The session, "" for any.
+            id: The id, "" for any.
+            shred: Whether their text goes from the disk, too, as by `Index.remove`.
+
+        Raises:
+            InputError: Nothing was named.
+            IndexLockedError: Another process is writing, or is reading an older version. What was forgotten is hidden
+                all the same, and removed when that has ended.
+            ProviderError: The disk failed; if it is not said that nothing was stored, the same holds.
+        """
+        check_switch(shred, "shred")
+        given = {"user": user, "session": session, "document_id": id}
+        where = all_of(*conditions_of(**given))
+        if where is None:
+            raise InputError("nothing is named: give the user, the session or the id whose turns are to be forgotten")
+        with self._state.changing():
+            ids = [turn.document.id for turn in select_turns(self._state.waiting, where)]
+            with self._versions.lease() as index:  # after those that wait, which may be merged meanwhile
+                ids = list(dict.fromkeys([*ids, *document_ids(index, where)]))
+            if not ids:
+                return 0
+            self._state.remove(Removal(tuple(ids), exclude(**given), shred))
+        self._settle_when_free()
+        return len(ids)
+
+    def has_fields(self, where: Filter) -> bool:
+        """Return whether each field of a filter is one of turns, or something that is remembered has it."""
+        waiting = self._state.waiting
+        with self._versions.lease() as index:
+            return has_fields(index, waiting, where)
+
+    def merge(self) -> int:
+        """Add all turns that wait to the index now, and return their number.
+
+        Raises IndexLockedError where another process is writing.
+        """
+        return self._settle()
+
+    def close(self, *, merge: bool = True) -> None:
+        """Let the index and the log go; without `merge`, turns that wait are left to the next memory."""
+        if self._state.is_closed:
+            return
+        self._state.end()
+        self._thread.join()
+        with ExitStack() as opened:
+            opened.callback(self._let_go)
+            with suppress(IndexLockedError):  # they are on disk
+                if merge:
+                    self._settle()
+
+    def _let_go(self) -> None:
+        self._state.close()
+        self._versions.close()
+
+    def _is_stored(self, turn: WaitingTurn) -> bool:
+        """Return whether a turn is stored already; an InputError where another one has its id."""
+        id_ = turn.document.id
+        if any(id_ in removal.ids for removal in self._state.removals):
+            raise InputError(f"the turn {id_!r} is being forgotten: give another id, or try again when it is")
+        waiting = self._state.waiting.get(id_)
+        with self._versions.lease() as index:
+            stored = tuple(stored_passages(index.snapshot, id_)) if waiting is None else waiting.passages
+        if stored and _describe(stored) != _describe(turn.passages):
+            raise InputError(f"another turn or document has the id {id_!r}: give another one, or forget it before")
+        return bool(stored)
+
+    @contextmanager
+    def _recalling(self, request: RecallRequest) -> Iterator[tuple[Index, Evidence]]:
+        """Yield what is found, and the version that it was found in."""
+        with self._state.changing():
+            waiting = self._state.waiting
+            self._recent.pop(request.where, None)
+            self._recent[request.where] = request
+            while len(self._recent) > _WARM_QUESTIONS:
+                del self._recent[next(iter(self._recent))]
+        with self._versions.lease() as index:
+            yield index, recall_turns(index, waiting, self._state.removals, request)
+
+    def _settle_when_free(self) -> None:
+        """Remove what is forgotten from the index, when no other process is writing to it."""
+        end = clock.monotonic() + _PATIENCE_SECONDS
+        while True:
+            try:
+                self._settle(add=False)
+                return
+            except IndexLockedError:
+                if clock.monotonic() >= end:
+                    raise
+            clock.sleep(_LOCKED_SECONDS)
+
+    def _settle(self, *, add: bool = True) -> int:
+        """Bring the index up to date with the log; return the number of turns that were added."""
+        with self._settling:
+            started = clock.monotonic()
+            state = self._state
+            removals, waiting = state.removals, state.waiting if add else {}
+            if not removals and not waiting:
+                return 0
+            merged = self._commit({id_ for removal in removals for id_ in removal.ids}, waiting)
+            if any(removal.shred for removal in removals):
+                self._shred()
+            state.settle(merged, removals)
+            ended = clock.monotonic()
+            self._pause_end = ended + _MERGE_SHARE * (ended - started)
+            return len(merged)
+
+    def _commit(self, gone: set[str], waiting: Mapping[str, WaitingTurn]) -> set[str]:
+        """Remove and add turns; return those that are in the version which answers after this."""
+        with self._versions.lease() as index:
+            if not waiting and index.table.is_newest and not any(is_stored(index.snapshot, id_) for id_ in gone):
+                return set()
+        with ExitStack() as opened:
+            index = opened.enter_context(self._open_version())
+            stored = index.table.stored_documents()
+            if present := sorted(id_ for id_ in gone if id_ in stored):
+                index.remove(present)
+            if waiting:
+                report = index.add([turn.document for turn in waiting.values()])
+                for failure in report.failures:
+                    _logger.warning("the turn %s could not be merged: %s", failure.item, failure.reason)
+                if len(index.table.fragments()) > _MAX_FRAGMENTS:
+                    index.compact()
+            stored = index.table.stored_documents()
+            self._warm(index)
+            opened.pop_all()
+        self._switch(index)
+        return {id_ for id_ in waiting if id_ in stored}
+
+    def _shred(self) -> None:
+        """Remove from the disk what the index has no longer; the version that answers has first to be a compact one."""
+        end = clock.monotonic() + _PATIENCE_SECONDS
+        while True:
+            with ExitStack() as opened:
+                index = opened.enter_context(self._open_version())
+                try:
+                    index.compact(shred=True)
+                    return
+                except IndexLockedError:
+                    if clock.monotonic() >= end:
+                        raise
+                self._warm(index)
+                opened.pop_all()
+            self._switch(index)
+            clock.sleep(_LOCKED_SECONDS)
+
+    def _switch(self, index: Index) -> None:
+        self._versions.replace(index)
+        self._on_commit()
+
+    def _warm(self, index: Index) -> None:
+        """Ask a version the latest questions, one a filter, so that the next ones find it in memory."""
+        recent = tuple(self._recent.values())
+        for request in (_FIRST, *recent):
+            with suppress(InputError):
+                search_version(index, (), request)
+
+    def _run(self) -> None:
+        """Merge what waits, and follow the commits of other writers, until the memory is closed."""
+        while True:
+            with self._state.changed:
+                if not self._state.is_closed and (seconds := self._seconds_to_wait()) > 0:
+                    self._state.changed.wait(seconds)
+                if self._state.is_closed:
+                    return
+                is_due = self._seconds_to_wait() <= 0
+            try:
+                if is_due:
+                    self._settle()
+                else:
+                    self._follow()
+            except IndexLockedError:
+                self._pause_end = clock.monotonic() + _LOCKED_SECONDS
+            except ClewError as error:
+                _logger.warning("turns could not be merged, and wait: %s", error)
+                self._pause_end = clock.monotonic() + _LOOK_SECONDS
+
+    def _seconds_to_wait(self) -> float:
+        """Return the seconds until a merge is due, or the next look for commits of others."""
+        state, now = self._state, clock.monotonic()
+        if not state.waiting and not state.removals:
+            return _LOOK_SECONDS
+        is_full = len(state.waiting) >= self._merge_turns or bool(state.removals)
+        due = now if is_full else state.since + self._merge_seconds
+        return min(max(due, self._pause_end) - now, _LOOK_SECONDS)
+
+    def _follow(self) -> None:
+        """Answer by the newest version, where another writer has committed one."""
+        with self._settling:
+            with self._versions.lease() as index:
+                if index.table.is_newest:
+                    return
+            with ExitStack() as opened:
+                newest = opened.enter_context(self._open_version())
+                self._warm(newest)
+                opened.pop_all()
+            self._versions.replace(newest)
+
+
+def _describe(passages: Sequence[Passage]) -> list[tuple[object, ...]]:
+    """Return what makes passages the same, whenever they were said."""
+    return [(p.title, p.text, {key: value for key, value in p.metadata.items() if key != TIME}) for p in passages]
