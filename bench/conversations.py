@@ -89,8 +89,8 @@ def print_retrieval(memory: clew.Memory, questions: Sequence[ConversationQuestio
         [f"all turns among the first {DEPTH}, %", "all", *KINDS[:-1]], rows, f"{len(asked)} questions of conversations"
     )
     for name in RETRIEVERS[1:]:
-        compared = compare_means(hits["auto"], hits[name])
-        print(f"auto - {name}: {100 * (hits['auto'].mean() - hits[name].mean()):+.1f} ({compared})")
+        compared = compare_means(("auto", name), "complete", hits["auto"], hits[name], np.random.default_rng(0))
+        print(f"auto - {name}: {100 * compared.difference:+.1f} points, p = {compared.p:.4f}")
 
 
 def print_answers(memory: clew.Memory, questions: Sequence[ConversationQuestion], *, misses: bool) -> None:

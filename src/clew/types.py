@@ -329,6 +329,10 @@ class OtherAnswer:
     day: str  # ISO 8601; "" for a contradiction
     citation: Citation
 
+    def __str__(self) -> str:
+        """Return it for people: `until 2024-03-05: Oslo`."""
+        return f"{'said against it' if self.kind == 'contradicts' else f'{self.kind} {self.day}'}: {self.text}"
+
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Answer:

@@ -1,4 +1,4 @@
-"""Which of several answers holds: of those that passages of different times give, the latest by the day in question.
+"""The answer that holds: of those that passages of different times give, the latest by the day in question.
 
 Each dated passage is read by itself, since the reader sees one answer at a time. Values answer the same question where
 the reader is sure of each, and their sentences are near the question and near each other. "Before" and "used to" ask
@@ -85,7 +85,7 @@ def choose_by_time(
 
     `spans` are the answers of one reading of all passages together, likeliest first. `cosines` is None for an encoder
     whose cosines are not known: then the sentences of other values have the words of the question that the first has.
-    The first answer has the probability of all values of it together: the reader is sure that one of them is meant.
+    The first answer has the probability of the likeliest of its values.
     """
     passages = [scored.item for scored in evidence.passages[:READ_PASSAGES]]
     wanted = read_wanted_time(analysis.question, evidence.as_of)
@@ -107,19 +107,19 @@ def choose_by_time(
         s for s in spans if any(_is_same(name_key(s.text), key) for key in keys) or any(_overlap(s, o) for o in own)
     ]
     best = max(chosen, key=lambda value: value.time.first)
-    total = min(1.0, sum(span.probability for span in shared))
     rest = [span for span in spans if span not in shared]
-    return [replace(best.span, probability=total), *rest], tuple(_describe_others(order, chosen))
+    likeliest = max((span.probability for span in shared), default=0.0)
+    return [replace(best.span, probability=likeliest), *rest], tuple(_describe_others(order, chosen))
 
 
 def resolve_date(span: ReadSpan, evidence: Evidence) -> str:
     """Return the days that an answer such as "last Tuesday" means, `2024-03-05 (last Tuesday)`; "" for any other.
 
-    What states its year is a date as it stands.
+    What states its year, or stands in a passage without a time, is a date as it stands.
     """
     passage = evidence.passages[span.source].item
     stated = [one for one in passage.times if one.start < span.end and span.start < one.end]
-    if not stated or _YEAR.search(span.text):
+    if passage.time is None or not stated or _YEAR.search(span.text):
         return ""
     return f"{stated[0].time} ({passage.text[stated[0].start : stated[0].end]})"
 

@@ -13,7 +13,6 @@ from clew.types import AgentStep, Answer, Evidence, Path, Place, SentenceChain
 
 _READ_QUOTES = "No answer is clear; the sentences that fit best:"
 _NO_USABLE_REPLY = "No answer: no reply of the language model can be used."
-_KINDS = {"until": "Until", "since": "Since", "contradicts": "Said against it"}
 _MAX_VALUES = 5
 _MAX_PATHS = 10
 _MAX_CHAINS = 3
@@ -112,8 +111,7 @@ def print_answer(answer: Answer, stream: StreamingAnswer | None = None) -> None:
         at = quote.find(answer.text) if answer.text and number == 1 else -1
         print_marked("    ", quote, [(at, at + len(answer.text))] if at >= 0 else [])
     for other in answer.others:
-        told = f"{_KINDS[other.kind]} {other.day}".rstrip()
-        print_line(f"\n{told}: {other.text}  [{other.citation.passage_id}]")
+        print_line(f"\n{other}  [{other.citation.passage_id}]")
         print_line(f"    \u201c{plain_line(other.citation.quote)}\u201d")
     if others := _other_candidates(answer):
         print_line(f"\nOther candidates: {', '.join(others)}")

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from clew.query.time_limits import TimeLimits
-from clew.types import AgentStep, Citation, StatedTime, Time, Triple, Usage
+from clew.types import AgentStep, Citation, OtherAnswer, StatedTime, Time, Triple, Usage
 
 MAX_QUESTION = 4_000
 """Characters of a question."""
@@ -172,6 +172,9 @@ class Answer(OfVersion):
     weak: bool
     citations: Sequence[Citation]
     candidates: list[Candidate]
+    others: Sequence[OtherAnswer] = Field(
+        default=(), description="Answers of other times, and what is said against it."
+    )
     notes: Sequence[str]
     usage: Usage
     failure: str = Field(default="", description="Why a language model gave no usable reply.")

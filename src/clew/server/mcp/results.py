@@ -44,6 +44,7 @@ class ShortAnswer(records.OfVersion):
     weak: bool = Field(description="Whether the answer is not likely enough to be asserted, or nothing supports it.")
     quotes: list[ShortQuote]
     other_candidates: list[str]
+    other_times: list[str] = Field(default=[], description="Answers of other times, and what is said against it.")
     passages: list[str] = Field(description="Ids of the passages that were found, best first.")
     notes: list[str]
 
@@ -167,6 +168,7 @@ def short_answer(answer: records.Answer) -> ShortAnswer:
         answer=answer.answer,
         weak=answer.weak,
         quotes=[ShortQuote.model_validate(citation) for citation in answer.citations],
+        other_times=[f"{other}: {other.citation.quote}" for other in answer.others],
         other_candidates=[c.text for c in answer.candidates if c.text != answer.answer][:5],
         passages=[p.id for p in answer.evidence.passages],
         notes=[*answer.evidence.notes, *answer.notes],
