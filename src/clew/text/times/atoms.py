@@ -39,6 +39,7 @@ _BC = re.compile(r"\s{0,3}(?:B\.?\s?C|v\.?\s?(?:Chr|u\.\s?Z)|av(?:ant|\.)?\s?J|a
 _DECADE_PARTS = {None: (0, 9), 0: (0, 3), 1: (4, 6), 2: (7, 9)}  # early, mid, late
 _DECADE_WORDS = ("années", "años", "anni", "anos", "jaren")  # "los años 60"
 _COUNTED_FROM = 1400  # a number below is a year only where a word such as "in" is before it, or no noun behind it
+_PLAIN_BEFORE = frozenset("iIsufbawt&(,dP")
 _LABELS = frozenset(
     "no nr nº n° № num number room zimmer raum saal bureau salle sala habitación aula stanza kamer quarto iso din "  # noqa: SIM905 - a list
     "norm norme norma article artikel artículo articolo artigo art page seite p s pp line zeile flight flug vol "
@@ -149,6 +150,8 @@ def _read_years(tokens: Tokens, atom: Atom, values: dict[str, Any], numbers: lis
 
 def _read_year(text: str, tokens: Tokens, start: int, end: int) -> list[Atom]:
     """Return a year, or the years of "1990-98" and "2018/19", or a month, "2024-03"."""
+    if end == start + 1:
+        return [Atom("year", start, end, tokens.value(start))] if _is_year(text, tokens, start) else []
     at = tokens.letters.index("Y", start)
     if not _is_year(text, tokens, at):
         return []
@@ -173,8 +176,11 @@ def _label(tokens: Tokens, at: int) -> str:
 
 def _is_year(text: str, tokens: Tokens, at: int) -> bool:
     """Return whether a number of four digits is a year and no quantity, label or part of another number."""
-    letters, start, end = tokens.letters, tokens.starts[at], tokens.ends[at]
-    earlier, before, behind = letters[at - 2 : at - 1] if at > 1 else "", letters[at - 1 : at], letters[at + 1 : at + 2]
+    letters = tokens.letters
+    before, behind = letters[at - 1 : at], letters[at + 1 : at + 2]
+    if before in _PLAIN_BEFORE and behind not in "x%0yY":
+        return True
+    earlier, start, end = letters[at - 2 : at - 1] if at > 1 else "", tokens.starts[at], tokens.ends[at]
     if before and before in "-/" and earlier and earlier in "0ny" and tokens.ends[at - 2] + 1 == start:
         return False  # of a telephone number
     if before and before in "0nyY" and text[tokens.ends[at - 1] : start] == " ":
