@@ -6,6 +6,7 @@ Source: own rules. Differs from the source: nothing.
 import re
 from collections.abc import Iterator
 from datetime import date
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from clew.text.times.calendar import third_of
@@ -14,7 +15,7 @@ from clew.text.times.tokens import Tokens
 
 _P = "(?:P[-do]{0,3})?"
 # All quantifiers are bounded, so that no text takes more than linear time.
-_ATOM = re.compile(
+_ATOM = (
     r"(?=[LNTCnvsFIwGSUDMmkWRXPrJEOVqY@0])(?:(?P<span>[LN][Cn][UJ]|[Cn][LN]U)"
     r"|(?P<ago>v[Cnm]o?[UJ]|[Cn][UJ]g)"
     r"|(?P<since>s[doi]?[Cnm]U(?!g)|sv[Cnm]U)"
@@ -71,10 +72,15 @@ class Atom(NamedTuple):
     span: TimeSpan | None = None
 
 
+@lru_cache(maxsize=1)
+def _atom_pattern() -> re.Pattern[str]:
+    return re.compile(_ATOM)  # on the first use, since it takes long
+
+
 def find_atoms(text: str, tokens: Tokens) -> Iterator[Atom]:
     """Yield the atoms of a text, in order."""
-    position = 0
-    while match := _ATOM.search(tokens.letters, position):
+    position, pattern = 0, _atom_pattern()
+    while match := pattern.search(tokens.letters, position):
         kind, start, end = match.lastgroup or "", match.start(), match.end()
         if _BC.match(text, tokens.ends[end - 1]):
             position = end
@@ -105,7 +111,8 @@ def _read_atom(text: str, tokens: Tokens, kind: str, start: int, end: int) -> li
         case "day_dot":
             atom, days = atom._replace(month=values["V"] % 100), (values["V"] // 100,) * 2
         case "date":
-            if _label(tokens, start) in _LABELS:
+            before = text[max(tokens.starts[start] - 1, 0) : tokens.starts[start]]
+            if _label(tokens, start) in _LABELS or (before.isascii() and before.isalnum()) or before in tuple("./,-_"):
                 return []
             day = date.fromordinal(values["D"].first)
             return [atom._replace(span=values["D"], year=day.year, month=day.month, days=(day.day, day.day))]
@@ -157,6 +164,8 @@ def _read_year(text: str, tokens: Tokens, start: int, end: int) -> list[Atom]:
         return []
     year, third, behind = tokens.value(at), tokens.value(start) if at > start else None, tokens.ends[at]
     if end == at + 3 and tokens.starts[at + 2] == behind + 1 and tokens.ends[at + 2] == behind + 3:
+        if tokens.letters[end : end + 1] == "-" and tokens.starts[end] == tokens.ends[end - 1]:
+            return []  # the name of a file: 2026-11-22-notes.md
         last, (century, short) = tokens.value(at + 2), divmod(year, 100)
         if text[behind] == "-" and 1 <= last <= 12 and last != short + 1:
             return [Atom("month", start, end, year, last)]

@@ -149,9 +149,10 @@ class _Reader:
             span = relative_span(self._text, self._tokens, atom, self._reference, self._anchor)
         elif atom.year:
             span = _stated_days(atom)
+        elif self._reference is not None and atom.month:
+            span = date_without_year(self._text, self._tokens, atom, self._reference)
         else:
-            is_relative = self._reference is not None and atom.month
-            span = date_without_year(self._text, self._tokens, atom, self._reference) if is_relative else None
+            return None
         if span is not None and span.first is not None and span.last is not None:
             self._anchor = span
         return span

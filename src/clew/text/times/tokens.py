@@ -17,10 +17,10 @@ from clew.text.times.spans import TimeSpan, calendar_span
 # Letters, by what is none: much faster than `[^\W\d_]`.
 _LETTER = r"[^\x00-@\[-`{-©«-´¶-¹»-¿×÷\u2000-\u206f\u20a0-\u20cf\u2190-\u2bff\u3000-\u3020]"
 # All quantifiers are bounded or possessive. One group, so that a split gives tokens and what lies between them.
-_TOKEN = re.compile(
-    rf"(Q[1-4]\b|{_LETTER}++|(?=\d)(?:"
+_TOKEN = (
+    rf"(Q[1-4]\b|{_LETTER}++(?:_{{0,3}}(?<![\u3040-\u9fff\uac00-\ud7af])\d++(?:[.,:_]?\d++){{0,20}}+)?+|(?=\d)(?:"
     r"(?<![\w.,/-])(?:\d{4}-\d\d-\d\d(?:[T ]\d\d:?\d\d(?::?\d\d)?(?:\.\d{1,9})?(?:Z|[+-]\d\d:?\d\d)?)?|\d{4}/\d\d/\d\d"
-    r"|\d{4}\.\d\d\.\d\d|\d{1,2}-\d{1,2}-\d{4}|\d{1,2}/\d{1,2}/\d{4}|\d{1,2}\.[ ]?\d{1,2}\.[ ]?(?:\d{4}|\d\d)"
+    r"|\d{4}\.\d\d\.\d\d|\d{1,2}-\d{1,2}-\d{4}|\d{1,2}/\d{1,2}/\d{4}|\d{1,2}\.\d{1,2}\.(?:\d{4}|\d\d)"
     r"|\d{1,2}\.\d{1,2}\.)(?![\w/-]|\.\d)"
     r"|(?<!\d)\d{3,4}年(?:\d{1,2}月(?:\d{1,2}日)?)?"
     r"|(?<![\w.,/])(?:1\d|20)?\d0(?:['’]?s|ern?)(?!\w)"
@@ -31,14 +31,19 @@ _TOKEN = re.compile(
 _Phrase = tuple[tuple[str, ...], Entry]  # the pieces, in lower case
 _MARKS = dict(zip("–-,/.([)]+#$€£§°%;:—&", "--,/.(())######%%;;;&", strict=True))
 _ISO = re.compile(r"(\d{3,4})(?:[-/.](\d\d)[-/.](\d\d)|年(?:(\d+)月)?(?:(\d+)日)?)(?:[T ].*)?")
-_DAY_FIRST = re.compile(r"(\d+)([-/.]) ?(\d+)[-/.] ?(\d+)")
+_DAY_FIRST = re.compile(r"(\d{1,2})([-/.])(\d{1,2})\2(\d{4}|(?<=\.)\d\d)")
 _DAY_DOT = re.compile(r"(\d+)\.(\d+)\.")
 _DECADE = re.compile(r"(\d*0)['’]?(?:s|er|ern)")
 _COUNT = re.compile(r"(\d{1,4})(?:\D{0,2})")
 _MAX_LETTERS = 1 << 15  # tokens whose letters are remembered, of a language
 _VOTING = 200  # tokens of a text that tell its language
 _VOTE_BYTES = VOTE_BITS // 8 * len(LANGUAGES)
-_AMBIGUOUS = "A"  # the letter of "03/04/2024" until the language is known
+_AMBIGUOUS = "A"  # the letter of "03/04/2024" and "1.2.20" until the language is known
+
+
+@lru_cache(maxsize=1)
+def _token_pattern() -> re.Pattern[str]:
+    return re.compile(_TOKEN)  # on the first use: to compile it takes longer than to import Clew
 
 
 class _Letters(dict[str, str]):
@@ -68,7 +73,7 @@ class Tokens:
 
     def __init__(self, text: str) -> None:
         lexicon = load_lexicon()
-        parts = _TOKEN.split(text)
+        parts = _token_pattern().split(text)
         bounds = list(accumulate(map(len, parts)))
         self._pieces, self.starts, self.ends = parts[1::2], bounds[::2], bounds[1::2]
         number = _most_frequent(sum(filter(None, map(lexicon.votes.get, self._pieces[:_VOTING]))))
@@ -107,7 +112,8 @@ class Tokens:
         """Make one token of each phrase, such as "up to", the longest first."""
         pieces, (old_starts, old_ends) = [piece.lower() for piece in self._pieces], (self.starts, self.ends)
         phrases = sorted(phrases, key=lambda phrase: -len(phrase[0]))
-        firsts, letters, at = {phrase[0] for phrase, _ in phrases}, [], 0
+        firsts, at = {phrase[0] for phrase, _ in phrases}, 0
+        letters: list[str] = []
         self.starts, self.ends = [], []
         while at < len(pieces):
             size, letter = 1, self.letters[at]
@@ -178,9 +184,10 @@ def _read_number(piece: str) -> tuple[str, int | TimeSpan]:
         span = calendar_span(year, rest[0] or rest[2], rest[1] or rest[3])
     elif match := _DAY_FIRST.fullmatch(piece):
         day, month, year = (int(match[number]) for number in (1, 3, 4))
-        year += 0 if year > 99 else 2000 if year < 69 else 1900  # as `time.strptime` does
+        is_short = year < 100  # 1.2.20 may be a version, and 1/2/2020 in January
+        year += 0 if not is_short else 2000 if year < 69 else 1900  # as `time.strptime` does
         span = calendar_span(year, month, day) or (calendar_span(year, day, month) if match[2] == "/" else None)
-        if span is not None and match[2] == "/" and max(day, month) <= 12 and day != month:
+        if span is not None and (is_short or (match[2] == "/" and max(day, month) <= 12 and day != month)):
             return _AMBIGUOUS, span
     elif match := _DAY_DOT.fullmatch(piece):
         day, month = int(match[1]), int(match[2])
