@@ -8,7 +8,6 @@ the entity's. Texts that have them are found by their words.
 A name that stands in allowed passages only since a hidden document has it as its title is that of no entity.
 """
 
-from collections import Counter
 from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
@@ -73,15 +72,13 @@ def find_hidden_ties(snapshot: Snapshot, allowed: BoolArray, in_graph: BoolArray
     return HiddenTies(unnamed, separated, mentions, triples)
 
 
-def _count_names(snapshot: Snapshot, allowed: BoolArray) -> Counter[int]:
+def _count_names(snapshot: Snapshot, allowed: BoolArray) -> dict[int, int]:
     """Return how often allowed passages write each name as a mention or an end of a fact, by the hash of its key."""
-    counts: Counter[int] = Counter()
-    for names, rows in snapshot.columns.names_of(np.flatnonzero(allowed)):
-        forms, uses = np.unique(names.forms_of(rows), return_counts=True)
-        for hash_, count in zip(names.hashes_of_forms(forms).tolist(), uses.tolist(), strict=True):
-            counts[hash_] += count
-    del counts[0]  # of forms without a key
-    return counts
+    parts = snapshot.columns.names_of(np.flatnonzero(allowed))
+    written = [np.zeros(0, dtype=np.uint64), *(names.hashes_of_forms(names.forms_of(rows)) for names, rows in parts)]
+    hashes, uses = np.unique(np.concatenate(written), return_counts=True)
+    has_key = hashes != 0
+    return dict(zip(hashes[has_key].tolist(), uses[has_key].tolist(), strict=True))
 
 
 def _entities_of(snapshot: Snapshot, written: Mapping[int, int]) -> tuple[IntArray, np.ndarray]:

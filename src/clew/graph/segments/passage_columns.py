@@ -40,9 +40,7 @@ class StoredNames:
 
     def forms_of(self, rows: NDArray[np.integer]) -> IntArray:
         """Return the forms (n,) of the mentions of rows (p,), and of the ends of their triples, with repetitions."""
-        mentions = [self.mentions.row(row) for row in rows.tolist()]
-        ends = [self.triples.row(row)[:, [0, 2]].ravel() for row in rows.tolist()]
-        return np.concatenate([*mentions, *ends]) if len(rows) else np.zeros(0, dtype=np.int32)
+        return np.concatenate([self.mentions.values_of(rows), self.triples.values_of(rows)[:, [0, 2]].ravel()])
 
     def hashes_of_document(self, row: int) -> HashArray:
         """Return the hashes (n,) of the names that a passage's document gives its subject: of title and headings."""

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from clew.arrays import FloatArray, HashArray, IntArray, LongArray
+from clew.arrays import FloatArray, HashArray, IntArray, LongArray, expand_ranges
 from clew.graph.string_array import StringArray
 from clew.text.bm25 import TermCounts
 
@@ -34,6 +34,11 @@ class Ragged:
     def row(self, index: int) -> NDArray[np.integer]:
         """Return one list, (k,) or (k, width) as the values are."""
         return self.values[self.indptr[index] : self.indptr[index + 1]]
+
+    def values_of(self, indexes: NDArray[np.integer]) -> NDArray[np.integer]:
+        """Return the values (k,) or (k, width) of some lists (n,), one list after the other."""
+        starts = self.indptr[indexes]
+        return self.values[expand_ranges(starts, self.indptr[indexes + 1] - starts)[0]]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
