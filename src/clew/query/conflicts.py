@@ -1,4 +1,4 @@
-"""Statements that replaced or contradict others: statements of one subject and relation with different values, of relations with one at a time.
+"""Statements that replaced or contradict others: different values of one relation of a subject, one at a time.
 
 Whether a relation has one value at a time is learned from the corpus: of the subjects and times that it is stated of,
 nearly all have one value; and it tells a state ("is", "works at"), or nearly all subjects have one value over all
