@@ -55,6 +55,17 @@ def test_offsets_and_spans(text: str, words: str, span: str) -> None:
     assert (text[found.start : found.end], str(found.span)) == (words, span)
 
 
+def test_times_tell_whether_the_reference_decided() -> None:
+    text = "In 1998, the following year, and in March we met; since last year, from 2001 to the present."
+    assert [one.is_relative for one in find_times(text, REFERENCE)] == [False, False, True, True, False]
+
+
+def test_a_date_without_a_year_follows_the_date_before_it() -> None:
+    found = find_times("The first fell on 6 August 1945, the second on August 9. In March it was over.", None)
+    assert [str(one.span) for one in found] == ["1945-08-06", "1945-08-09", "1946-03"]
+    assert find_times("Ann Low (1 May 1890 - 3 May 1955) sang. On 6 August she won.", None)[1:] == []
+
+
 def test_relative_words_without_a_reference_state_nothing() -> None:
     assert find_times("We met yesterday, and on 3 May, and last year.", None) == []
     assert find_times("Since 2011 we met two years ago.", TimeSpan(None, 5)) == find_times("Since 2011", None)
