@@ -9,7 +9,8 @@ Decisions, where a text may be read in two ways:
   year. A date without a year is the latest that begins by the reference; where a word such as "will" is near, the first
   that does not end before it. A weekday alone is read as no time: only the tense would tell which.
 - Without a reference a date without a year is the first one after the date before it in the text, if there is one.
-- Early, mid and late are thirds; of decades the years 0 to 3, 4 to 6 and 7 to 9. Seasons count for their year alone.
+- Early, mid and late are thirds; of decades the years 0 to 3, 4 to 6 and 7 to 9. The
+  English "1800s" are a century, seasons count for their year alone.
 - "03/04/2024" is read as the day first where the language is not English, and left out in English.
 - A reference of several days, such as a year, gives all days that could be meant.
 
@@ -27,11 +28,11 @@ from clew.text.times.relative import date_without_year, follows_a_date, relative
 from clew.text.times.spans import TimeSpan, calendar_span, join_spans
 from clew.text.times.tokens import Tokens
 
-_RANGE = re.compile(r"[,)]?[-tu][doiI]{0,3}")
-_SHARE = re.compile(r"[do)]{0,2}[-tu&,/][doiI]{0,3}")
-_BETWEEN = re.compile(r"[do,]{0,2}&[do]{0,3}")
-_ROLE = re.compile(r"[subavwf][doiItU,]{0,4}\Z")  # "since about the year"
-_ROLE_LETTERS, _JOINING = frozenset("subavwfdoiItU,"), frozenset("-tu&,)/do")  # next to a date in such places
+_RANGE = re.compile(r"[,)]?[-tu][doiIW,]{0,4}")
+_SHARE = re.compile(r"[do)]{0,2}[-tu&,/][doiIW,]{0,4}")
+_BETWEEN = re.compile(r"[do,]{0,2}&[doW]{0,3}")
+_ROLE = re.compile(r"[subavwf][doiItUW,]{0,4}\Z")  # "since about the year"
+_ROLE_LETTERS, _JOINING = frozenset("subavwfdoiItUW,"), frozenset("-tu&,)/do")  # next to a date in such places
 _LAST_LETTERS = 6  # of a role with the words after it
 _PRESENT = re.compile(r",?[-tu][doiI]{0,3}(?P<end>[pR])")
 _RELATIVE = frozenset("span ago since ahead later following step part near next_day".split())  # noqa: SIM905 - a list

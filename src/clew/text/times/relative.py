@@ -7,7 +7,7 @@ import re
 from typing import Any
 
 from clew.text.times.atoms import Atom, month_of
-from clew.text.times.calendar import each_end, lone_date, shift_day, unit_span, weekday_span
+from clew.text.times.calendar import each_end, lone_date, shift_day, third_of, unit_span, weekday_span
 from clew.text.times.spans import TimeSpan, join_spans
 from clew.text.times.tokens import Tokens
 
@@ -57,6 +57,12 @@ def relative_span(text: str, tokens: Tokens, atom: Atom, base: TimeSpan) -> Time
         return each_end(
             base, lambda day: unit_span(day, "year" if count == "year" else "day", 1 if count == "year" else count)
         )
+    span = _stepped_span(base, unit, values)
+    is_divided = "P" in values and ("M" in values or unit in ("month", "year"))
+    return third_of(span, values["P"]) if span is not None and is_divided else span
+
+
+def _stepped_span(base: TimeSpan, unit: str, values: dict[str, Any]) -> TimeSpan | None:
     step = 1 if "N" in values else -1 if "L" in values else 0
     if "W" in values:
         return each_end(base, lambda day: weekday_span(day, values["W"], step))
