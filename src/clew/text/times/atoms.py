@@ -30,7 +30,7 @@ _ATOM = (
     rf"|(?P<month>{_P}(?:M|[mk]\.?)[do,]{{0,2}}(?:Y|y(?![xUdo])))"
     rf"|(?P<step>{_P}(?:[LNT][UMmkWJ]|[UMW][LN]))"
     r"|(?P<part>TH)|(?P<near>R[HR]?)|(?P<next_day>X)"
-    rf"|(?P<century>{_P}(?:[nr]\.?J|J[do]?[nr]))"
+    rf"|(?P<century>{_P}(?:[nr][.-]?J|J[do]?[nr]))"
     rf"|(?P<decade>{_P}(?:E|U[do]?[nCY]|(?<=[odP])O))|(?P<day_dot>(?<=[iIfusoatvw&-])V)"
     r"|(?P<month_year>n/Y)|(?P<quarter>q[,/]?Y|Yq)|(?P<ad>@[nyY]|[yn]@)"
     rf"|(?P<year>{_P}Y(?:[-/]n)?)"

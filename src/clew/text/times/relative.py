@@ -38,7 +38,7 @@ def follows_a_date(tokens: Tokens, atom: Atom, anchor: TimeSpan | None) -> bool:
         return True
     if atom.kind != "step" or tokens.letters[atom.start : atom.start + 2] != "NU":
         return False
-    is_narrative = tokens.language == "en" and tokens.letters[: atom.start].endswith("o")  # "the next year"
+    is_narrative = tokens.language == "en" and tokens.letters[atom.start - 1 : atom.start] == "o"  # "the next year"
     return tokens.value(atom.start + 1) == "day" or (is_narrative and anchor is not None)
 
 
