@@ -52,7 +52,7 @@ def read_time(value: object) -> TimeSpan | None:
     if not text or len(text) > _MAX_VALUE:
         return None
     if match := _ISO.fullmatch(text):
-        return _stated(match["y"], match["m"] or match["m2"], match["d"] or match["d2"])
+        return _read_parts(match["y"], match["m"] or match["m2"], match["d"] or match["d2"])
     if text.isascii() and text.isdigit():
         return _read_number(int(text))
     if _MAIL.match(text):
@@ -71,7 +71,7 @@ def _read_number(value: float) -> TimeSpan | None:
     if 1000 <= value < 2100:
         return calendar_span(int(value)) if value == int(value) else None
     if isinstance(value, int) and 19000101 <= value <= 20991231:
-        return _stated(str(value)[:4], str(value)[4:6], str(value)[6:])
+        return _read_parts(str(value)[:4], str(value)[4:6], str(value)[6:])
     low, high = _EPOCH_SECONDS
     seconds = value / 1000 if value >= low * 1000 else value
     if not low <= seconds < high:
@@ -80,7 +80,7 @@ def _read_number(value: float) -> TimeSpan | None:
     return TimeSpan(ordinal, ordinal)
 
 
-def _stated(year: str, month: str | None, day: str | None) -> TimeSpan | None:
+def _read_parts(year: str, month: str | None, day: str | None) -> TimeSpan | None:
     return None if "00" in (month, day) else calendar_span(int(year), int(month or 0), int(day or 0))
 
 
