@@ -148,7 +148,7 @@ def test_waiting_turns_outlive_the_process_and_a_torn_line_is_dropped(folder: Pa
             assert ids(memory.recall("Where does the boat lie?", k=1)) == ["boat"]
             memory.forget(id="boat")
     log.write_bytes(whole.replace(b"Gent", b"Gand"))
-    with pytest.raises(IndexFormatError, match="line 1 of .* is damaged"):
+    with pytest.raises(IndexFormatError, match=r"line 1 of .* is damaged"):
         open_memory(folder)
 
 

@@ -1,4 +1,4 @@
-"""The memory over HTTP: what is remembered is recalled, keys with a filter see their own, and no key writes that may not."""
+"""The memory over HTTP: what is remembered is recalled; keys with a filter see their own, and write nothing."""
 
 import json
 from pathlib import Path
