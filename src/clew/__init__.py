@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from clew.query.entity_candidates import AmbiguousEntity, DuplicateEntities, MentionGroup
     from clew.query.example_questions import ExampleQuestion
     from clew.query.overview import FieldOverview, IndexOverview
+    from clew.query.time_limits import TimeLimits
     from clew.rerankers.g_rag.reranker import GRag
     from clew.rerankers.registry import CrossEncoder, LLMRerank, RerankerEntry
     from clew.retrievers.agents.settings import Gear
@@ -72,6 +73,8 @@ if TYPE_CHECKING:
         Reply,
         Scored,
         SentenceChain,
+        StatedTime,
+        Time,
         Triple,
         Usage,
     )
@@ -102,6 +105,7 @@ _NAMES = {
     "clew.query.entity_candidates": "AmbiguousEntity DuplicateEntities MentionGroup",
     "clew.query.example_questions": "ExampleQuestion",
     "clew.query.overview": "FieldOverview IndexOverview",
+    "clew.query.time_limits": "TimeLimits",
     "clew.rerankers.g_rag.reranker": "GRag",
     "clew.rerankers.registry": "CrossEncoder LLMRerank RerankerEntry",
     "clew.retrievers.agents.settings": "Gear",
@@ -120,7 +124,7 @@ _NAMES = {
     "clew.store.entity_decisions": "EntityDecision",
     "clew.types": (
         "Answer Citation Document Evidence Extraction Failure Mention Passage Place PlaceStart Prompt "
-        "Question Reply Scored SentenceChain Triple Usage"
+        "Question Reply Scored SentenceChain StatedTime Time Triple Usage"
     ),
 }
 _HOMES = dict(sorted((name, module) for module, names in _NAMES.items() for name in names.split()))
@@ -135,8 +139,8 @@ __all__ = [
     "Mention", "MentionGroup", "MissingPackageError", "ModelEntry", "ModelReplyError", "Neighbour", "PageRank",
     "Passage", "Place", "PlaceStart", "Prompt", "ProviderError", "Question", "ReadSpan", "Reader", "ReaderText",
     "Reading", "RecordColumns", "Reply", "Reranked", "Reranker", "RerankerEntry", "Retriever", "RetrieverEntry",
-    "Scored", "SentenceChain", "Settings", "SettingsRecord", "TopicRetriever", "Triple", "Usage", "create",
-    "graph_file", "open", "setting",
+    "Scored", "SentenceChain", "Settings", "SettingsRecord", "StatedTime", "Time", "TimeLimits", "TopicRetriever",
+    "Triple", "Usage", "create", "graph_file", "open", "setting",
 ]  # fmt: skip
 
 

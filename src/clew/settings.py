@@ -51,6 +51,7 @@ class Settings(BaseModel):
     # Longest, in words; 256 cost 2 points of recall (docs/decisions/index.md).
     passage_tokens: int = Field(default=512, ge=1, le=1_000_000)
     passage_overlap: int = Field(default=0, ge=0, le=1_000_000)  # words that neighbouring passages share
+    time_field: str = ""  # field that holds the time of documents, in new indexes; "" for `date`, `published` and so on
     sentences: Literal["vectors", "none"] = "vectors"  # whether sentences get vectors, in new indexes
     # "auto": frag for facts without passages, gfm where its weights read the vectors, hybrid for the encoder of many
     # languages, else chains.

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
+from datetime import date, timedelta
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar, overload
 
@@ -24,6 +25,7 @@ _MAX_SHOWN = 60  # characters of a text in a representation
 
 AUTO_RETRIEVER = "auto"
 """The retriever that an index chooses by what it holds."""
+FIRST_DAY, LAST_DAY = "0001-01-01", "9999-12-31"
 Filter = str  # a SQL-like predicate over a passage's metadata, for example `year >= 1990 AND lang = 'en'`
 
 
@@ -53,6 +55,50 @@ class PlaceStart(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
+class Time:
+    """A stretch of days, of the proleptic Gregorian calendar, both ends included, and where it is stated."""
+
+    first: str = ""  # ISO 8601, `2024-03-05`; "" for an open beginning
+    last: str = ""  # likewise; "" for an open end
+    source: str = ""  # "field date", "file name", "first lines", or "text" for a time that the quoted words state
+
+    def __str__(self) -> str:
+        """Return the days for people: `2024-03-05`, `2024-03`, `2024`, `1990 to 1998`, `since 1998`, `until 2003`."""
+        if period := _whole_period(self.first, self.last):
+            return period
+        first = self.first[:4] if self.first.endswith("-01-01") else self.first
+        last = self.last[:4] if self.last.endswith("-12-31") else self.last
+        return f"{first} to {last}" if first and last else f"since {first}" if first else f"until {last}"
+
+    @property
+    def is_range(self) -> bool:
+        """Whether it is no single day, month or year, and so says how long something held."""
+        return not _whole_period(self.first, self.last)
+
+    def is_later_than(self, day: str) -> bool:
+        """Return whether it begins after a day."""
+        return self.first > day
+
+    def holds_on(self, day: str) -> bool:
+        """Return whether what happened or held in it had happened, and did not end, on a day."""
+        return not self.is_later_than(day) and not (self.is_range and self.last and self.last < day)
+
+
+class StatedTime(NamedTuple):
+    """A time that a text states at `text[start:end]`; the days are as those of `Time`."""
+
+    start: int
+    end: int
+    first: str
+    last: str
+
+    @property
+    def time(self) -> Time:
+        """The days."""
+        return Time(self.first, self.last, "text")
+
+
+@dataclass(frozen=True, slots=True)
 class Document:
     """A source text before it is cut into passages."""
 
@@ -78,6 +124,24 @@ class Passage:
     end: int
     metadata: Mapping[str, Any] = field(default_factory=dict)
     places: tuple[PlaceStart, ...] = ()  # by offset in the passage's text, ascending
+    time: Time | None = None  # of the document; None where nothing states it
+    times: tuple[StatedTime, ...] = ()  # that the text states, ascending
+
+    def time_at(self, start: int, end: int) -> Time | None:
+        """Return the time of a sentence `text[start:end]`: the one that it states, else that of the document.
+
+        Of a sentence that states several it is none: words between them tell which is of what.
+        """
+        own = [stated.time for stated in self.times if start <= stated.start < end]
+        return self.time if not own else own[0] if len(own) == 1 else None
+
+    def holds_on(self, start: int, end: int, day: str) -> bool:
+        """Return whether a sentence `text[start:end]` speaks of a day or of days before: it states no later time alone.
+
+        A range that it states must not have ended. `day` is ISO 8601.
+        """
+        own = [stated.time for stated in self.times if start <= stated.start < end]
+        return not own or any(time.holds_on(day) for time in own)
 
     def place_at(self, offset: int) -> Place | None:
         """Return the place of a character of the text, by its offset; None for a source without places."""
@@ -92,7 +156,8 @@ class Passage:
     def cite(self, start: int, end: int) -> "Citation":
         """Return the citation of `text[start:end]`."""
         span, quote = (self.start + start, self.start + end), self.text[start:end]
-        return Citation(self.document_id, self.id, self.title, *span, quote, self.place_at(start))
+        place, time = self.place_at(start), self.time_at(start, end)
+        return Citation(self.document_id, self.id, self.title, *span, quote, place, time)
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,6 +234,7 @@ class Citation:
     end: int
     quote: str
     place: Place | None = None  # of the first character; None for a source without places
+    time: Time | None = None  # that the quote states, else that of its document
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,6 +260,7 @@ class Evidence:
     steps: tuple[AgentStep, ...] = ()  # steps of an agent; () for a retriever of one step
     topics: tuple[str, ...] = ()  # entities that the paths start from, for a path retriever
     chains: tuple[Scored[SentenceChain], ...] = ()  # for a retriever that follows sentences
+    as_of: str = ""  # day that it was searched for, ISO 8601: it holds nothing later; "" for today's state
 
     def __repr__(self) -> str:
         """Return counts, and the ids of the best passages."""
@@ -235,6 +302,7 @@ class Evidence:
             "steps": [_plain(asdict(step)) for step in self.steps],
             "topics": list(self.topics),
             "chains": [{"score": chain.score, **_plain(asdict(chain.item))} for chain in self.chains],
+            "as_of": self.as_of,
         }
 
 
@@ -252,6 +320,20 @@ class Question:
     paths: tuple[tuple[tuple[str, str, str], ...], ...] = ()  # of (head, relation, tail) to an answer, on a graph
 
 
+@dataclass(frozen=True, slots=True)
+class OtherAnswer:
+    """Another answer that a sentence states, of another time than the answer or against it."""
+
+    text: str
+    kind: str  # "until" where the next one was stated on `day`, "since" where it was stated on that day, "contradicts"
+    day: str  # ISO 8601; "" for a contradiction
+    citation: Citation
+
+    def __str__(self) -> str:
+        """Return it for people: `until 2024-03-05: Oslo`."""
+        return f"{'said against it' if self.kind == 'contradicts' else f'{self.kind} {self.day}'}: {self.text}"
+
+
 @dataclass(frozen=True, slots=True, repr=False)
 class Answer:
     """An answer, its citations, and the evidence that it was read from; a notebook shows it as a page.
@@ -267,6 +349,7 @@ class Answer:
     notes: tuple[str, ...] = ()
     usage: Usage = Usage()  # cost of the answer alone, without the search
     failure: "Failure | None" = None  # why a language model gave no usable reply; None where it did, or none was called
+    others: tuple[OtherAnswer, ...] = ()  # what else was true before or after, or is said against it
 
     @property
     def headline(self) -> str:
@@ -324,6 +407,7 @@ class Answer:
             "weak": self.weak,
             "citations": [_plain(asdict(citation)) for citation in self.citations],
             "candidates": [{"text": each.item, "score": each.score} for each in self.candidates],
+            "others": [_plain(asdict(other)) for other in self.others],
             "notes": list(self.notes),
             "usage": asdict(self.usage),
             "evidence": self.evidence.to_dict(),
@@ -453,12 +537,24 @@ class Thought:
 Progress = Callable[[str, int, int], None]  # a callback for progress: `(stage, done, total)`
 
 
+def _whole_period(first: str, last: str) -> str:
+    """Return the day, month or year that two days are the first and last one of; "" for another stretch."""
+    if first == last:
+        return first
+    if not (first and last and first[:4] == last[:4] and first.endswith("-01")):
+        return ""
+    if (first[5:], last[5:]) == ("01-01", "12-31"):
+        return first[:4]
+    return first[:7] if first[:7] == last[:7] and (date.fromisoformat(last) + timedelta(1)).day == 1 else ""
+
+
 def _passage_dict(scored: Scored[Passage]) -> dict[str, Any]:
     passage = scored.item
     return {
-        **_plain(asdict(replace(passage, metadata={}, places=()))),
+        **_plain(asdict(replace(passage, metadata={}, places=(), times=()))),
         "score": scored.score,
         "metadata": dict(passage.metadata),
+        "times": [stated._asdict() for stated in passage.times],
         "places": [{"offset": start.offset, **asdict(start.place)} for start in passage.places],
     }
 

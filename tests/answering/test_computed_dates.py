@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from clew.answering.computed_dates import describe_age, questions_of_dates
+from clew.answering.computed_dates import describe_age, is_before, questions_of_dates
 from clew.answering.rules import PartialAnswer, compute_from_dates
 
 
@@ -24,6 +24,11 @@ def test_an_age_is_the_number_of_birthdays_after_the_first(born: date, days: int
     years = (str(day.year) for day in (born, died))
     expected = "" if born.year == died.year else f"{died.year - born.year - 1} or {died.year - born.year}"
     assert describe_age(*years) == expected
+
+
+def test_a_day_that_was_counted_is_a_day() -> None:
+    assert describe_age("1 May 1990", "2020-04-30 (yesterday)") == "29"
+    assert is_before("2020-04-30 (yesterday)", "1 May 2020") == "yes"
 
 
 def test_dates_that_are_none_give_no_exact_age() -> None:

@@ -1,6 +1,8 @@
+from dataclasses import replace
+
 import pytest
 
-from clew import Document, Passage, Place, PlaceStart
+from clew import Document, Passage, Place, PlaceStart, StatedTime, Time
 from clew.indexing.chunking import Chunker
 from clew.indexing.selected_snapshot import document_hash
 from clew.indexing.sources.plain_text import make_markdown_document
@@ -73,7 +75,7 @@ def test_a_passage_is_read_under_the_headings_that_it_does_not_have_itself() -> 
     assert read == ["Guide", "Guide, Ropes"]
     places = (PlaceStart(0, Place(heading="Use > the users > Log")),)
     assert title_with_headings("Users", "Log in.", places) == "Users, Use"
-    (stored,) = stored_titles([second.title], [second.text], [canonical_json(pack_metadata({}, second.places), "it")])
+    (stored,) = stored_titles([second.title], [second.text], [canonical_json(pack_metadata(second), "it")])
     assert stored == "Guide, Ropes"
 
 
@@ -84,15 +86,20 @@ def test_a_passage_without_places_has_none() -> None:
 
 
 def test_places_are_stored_with_the_metadata() -> None:
-    stored = canonical_json(pack_metadata({"year": 1990}, HEADINGS), "")
-    assert unpack_metadata(stored) == ({"year": 1990}, HEADINGS)
-    assert pack_metadata({"year": 1990}, ()) == {"year": 1990}  # indexes without places are as they were
+    passage = Passage("", "", "", "", 0, 0, {"year": 1990}, HEADINGS)
+    times = {"time": Time("2024-03-05", "", "field date"), "times": (StatedTime(0, 4, "1998-01-01", "1998-12-31"),)}
+    for stored in (passage, replace(passage, **times), replace(passage, places=(), times=times["times"])):
+        read = unpack_metadata(canonical_json(pack_metadata(stored), ""))
+        assert replace(passage, **read) == stored
+    assert pack_metadata(replace(passage, places=())) == {"year": 1990}  # indexes without places are as they were
 
 
 def test_a_filter_knows_pages_and_headings_where_metadata_do_not() -> None:
     places = (PlaceStart(0, Place(page=2, heading="A")), PlaceStart(5, Place(page=3, heading="A")))
-    assert read_filter_fields(canonical_json(pack_metadata({}, places), "")) == {"page": [2, 3], "heading": "A"}
-    assert read_filter_fields(canonical_json(pack_metadata({"page": 9}, places), "")) == {"page": 9, "heading": "A"}
+    passage = Passage("", "", "", "", 0, 0, {}, places, Time("2024-03-05"))
+    assert read_filter_fields(canonical_json(pack_metadata(passage), "")) == {"page": [2, 3], "heading": "A"}
+    passage = replace(passage, metadata={"page": 9})
+    assert read_filter_fields(canonical_json(pack_metadata(passage), "")) == {"page": 9, "heading": "A"}
 
 
 def test_lines_and_file_times_change_no_hash_but_pages_and_headings_do() -> None:

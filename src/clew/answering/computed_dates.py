@@ -55,6 +55,7 @@ _AFTER = re.compile(r"\bafter\b", re.IGNORECASE)
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _MONTH = re.compile(r"[^\W\d_]+")
 _YEAR = re.compile(r"(?<!\d)\d{4}(?!\d)")  # any, since it is known to be of a date
+_COUNTED_DAY = re.compile(r"\d{4}-\d\d-\d\d(?= \()")  # 2024-03-04 (yesterday)
 _DAY = re.compile(r"(?<!\d)\d{1,2}(?!\d)")
 
 
@@ -119,6 +120,8 @@ def _read_years(first: str, second: str) -> tuple[int, int] | None:
 
 
 def _read_day(text: str, year: int) -> date | None:
+    if counted := _COUNTED_DAY.match(text):
+        return date.fromisoformat(counted.group())
     month = next((_MONTHS.index(m.group()[:3].lower()) + 1 for m in _MONTH.finditer(text) if _is_month(m)), 0)
     day = _DAY.search(text)
     if not month or day is None:

@@ -10,9 +10,9 @@ Source: own rules. Differs from the source: nothing.
 """
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from typing import Any, Protocol, final
+from typing import final
 
 from clew.answering.confidence import Confidence, Signals, find_own_sentences, read_signals
 from clew.answering.languages import QuestionLanguage, detect_language
@@ -23,9 +23,10 @@ from clew.answering.question_types import EXPLANATION, LIFE_EVENTS
 from clew.answering.replies import check_lengths, empty_answer
 from clew.answering.rules import RULES, PartialAnswer, Verdict, compute_from_dates
 from clew.answering.sentence_selection import Sentence, find_fitting_mentions, order_other_language, place_of
+from clew.answering.time_choice import Cosines, choose_by_time, resolve_date
 from clew.models.reader.decoding import ReadSpan
-from clew.models.reader.reader import READER_FOLDER, Reading, average_readings, open_reader
-from clew.models.reader.windows import READ_PASSAGES, ReaderText, evidence_texts
+from clew.models.reader.reader import READER_FOLDER, Reading, ReadsAnswers, average_readings, open_reader
+from clew.models.reader.windows import READ_PASSAGES, evidence_texts
 from clew.text.display import format_count
 from clew.text.mentions import find_mentions
 from clew.text.normalization import STOP_WORDS, name_key, token_keys
@@ -35,6 +36,8 @@ NO_MODEL_NOTE = "no language model was used: the answer is quoted from the passa
 READ_NOTE = "the answer is what a trained reader finds in the first quoted sentence: check it there"
 UNSURE_NOTE = "no answer is likely enough to be asserted: check the candidates against the quoted sentences"
 UNLIKELY_NOTE = "the passages may not hold the answer"
+TIME_NOTE = "passages of different times say different things: the times of their sentences decide"
+RESOLVED_NOTE = "the day is counted from the date of the passage, by the words in brackets"
 OTHER_LANGUAGE_NOTE = "the question is read as {}: the reader knows English alone, and no answer to it is asserted"
 LANGUAGE_NOTE = "the language of the question is not understood: its words are matched as they are written"
 MAX_CANDIDATES = 10
@@ -43,24 +46,14 @@ FIRST_PASSAGES, FIRST_WEIGHT = 2, 2.0
 """Passages that the reader sees once more by themselves, where the others only distract, and how much that counts."""
 
 
-class ReadsAnswers(Protocol):
-    """A reader of answers, such as `models.reader.reader.Reader`."""
-
-    @property
-    def manifest(self) -> Mapping[str, Any]:
-        """Content of config.json, with the calibration."""
-
-    def read(self, question: str, texts: Sequence[str | ReaderText]) -> Reading:
-        """Return the spans of texts that answer a question, with their probabilities."""
-
-
 @final
 class ExtractiveAnswerer:
     """Answers with words of the passages and quotes the sentences they stand in; no language model, no network.
 
     `reader` is the package's where none is given.
     `name_finder` returns for (text, start, end) the mentions inside `text[start:end]`. `has_words` tells which words
-    the passages have that may be seen; None where those of the evidence are all there are.
+    the passages have that may be seen; None where those of the evidence are all there are. `cosines` is that of
+    `choose_by_time`.
     """
 
     def __init__(
@@ -68,11 +61,13 @@ class ExtractiveAnswerer:
         reader: ReadsAnswers | None = None,
         name_finder: NameFinder = find_mentions,
         has_words: HasWords | None = None,
+        cosines: Cosines | None = None,
     ) -> None:
         self._reader = open_reader(READER_FOLDER) if reader is None else reader
         self._confidence = Confidence.from_manifest(self._reader.manifest)
         self._name_finder = name_finder
         self._has_words = has_words
+        self._cosines = cosines
 
     def answer(
         self, questions: Sequence[str], evidence: Sequence[Evidence], on_text: Callable[[str], None] | None = None
@@ -136,7 +131,8 @@ class ExtractiveAnswerer:
         reading, spans = read_spans(self._reader, analysis, evidence)
         if not spans:
             return _withhold(analysis, evidence, (*notes, UNLIKELY_NOTE))
-        signals = read_signals(analysis, evidence, reading, spans, missing)
+        spans, others = choose_by_time(self._reader, analysis, evidence, spans, self._cosines)
+        signals = read_signals(analysis, evidence, reading, spans, missing)[: 1 if others else None]
         if not signals[0].coverage:  # no word of the question is in the passages
             return _withhold(analysis, evidence, (*notes, UNLIKELY_NOTE))
         probabilities = [self._confidence.probability(one) for one in signals]
@@ -149,8 +145,13 @@ class ExtractiveAnswerer:
             return _withhold(analysis, evidence, (*notes, f"{UNLIKELY_NOTE}{shown} for {span.text!r})"))
         is_sure = probability >= self._confidence.line
         quotes = _quote(_sentences_behind(span, analysis, evidence))
+        notes += (TIME_NOTE,) if others else ()
         notes += (f"{READ_NOTE if is_sure else UNSURE_NOTE}{shown})", _describe_window(reading, span, evidence))
-        return Answer(span.text, quotes, _list_candidates(ranked), evidence, weak=not is_sure, notes=notes)
+        candidates, text = _list_candidates(ranked), span.text
+        if analysis.query.question_type.kind == "date" and span.is_text and (days := resolve_date(span, evidence)):
+            text, notes = days, (*notes, RESOLVED_NOTE)
+            candidates = (Scored(text, probability), *candidates[1:])
+        return Answer(text, quotes, candidates, evidence, weak=not is_sure, notes=notes, others=others)
 
 
 def decide(analysis: QuestionAnalysis) -> Verdict | None:

@@ -12,6 +12,7 @@ from clew.answering.extractive import ExtractiveAnswerer
 from clew.answering.kg_paths import LLMPathAnswerer, PathAnswerer, TextPathAnswerer, UnaidedAnswerer
 from clew.answering.llm import LLMAnswerer
 from clew.answering.missing_names import HasWords
+from clew.answering.time_choice import Cosines
 from clew.errors import InputError
 from clew.models.llm.object_model import accept_model
 from clew.models.llm.providers import KEY_VARIABLES, MODELS
@@ -100,6 +101,7 @@ def open_answerer(
     evidence: str,
     prompts: str = JSON,
     has_words: HasWords | None = None,
+    cosines: Cosines | None = None,
 ) -> Answerer:
     """Return the answerer that a model stands for; an answerer, or the name of an installed one, stands for itself.
 
@@ -111,7 +113,7 @@ def open_answerer(
             return accept_answerer(ANSWERERS.build(kind, argument), ANSWERERS.origin(kind))
         if model and kind not in KEY_VARIABLES and kind not in MODELS and (close := suggest(kind, ANSWERERS)):
             raise InputError(f"no answerer and no language model is called {model!r}; {close.strip()}")
-        return select_answerer(model, open_model, open_reader, evidence, prompts, has_words)
+        return select_answerer(model, open_model, open_reader, evidence, prompts, has_words, cosines)
     if hasattr(model, "answer"):
         return accept_answerer(model)
     accepted = accept_model(model)
@@ -125,14 +127,15 @@ def select_answerer(
     evidence: str,
     prompts: str = JSON,
     has_words: HasWords | None = None,
+    cosines: Cosines | None = None,
 ) -> Answerer:
     """Return the answerer of `model`, a `provider:model`; for "" one without a language model.
 
     `open_model` returns the language model of a name, and raises InputError if the provider is not known, or a package
     or its key is missing. `open_reader` returns the reader of answers without a model.
-    `evidence` is its kind, of the three above. Replies come in the form `prompts`. `has_words` is that of
-    `ExtractiveAnswerer`. Raises InputError for a form that does not exist or that passages are not answered in, and
-    where there is neither evidence nor a model.
+    `evidence` is its kind, of the three above. Replies come in the form `prompts`. `has_words` and `cosines` are
+    those of `ExtractiveAnswerer`. Raises InputError for a form that does not exist or that passages are not answered
+    in, and where there is neither evidence nor a model.
     """
     if prompts not in PROMPT_FORMS:
         raise InputError(f"prompts is {prompts!r}: give {' or '.join(PROMPT_FORMS)}")
@@ -148,4 +151,6 @@ def select_answerer(
         if not model:
             return PathAnswerer()
         return TextPathAnswerer(open_model(model)) if prompts == TEXT else LLMPathAnswerer(open_model(model))
-    return LLMAnswerer(open_model(model)) if model else ExtractiveAnswerer(open_reader(), has_words=has_words)
+    if model:
+        return LLMAnswerer(open_model(model))
+    return ExtractiveAnswerer(open_reader(), has_words=has_words, cosines=cosines)

@@ -44,6 +44,7 @@ def print_evidence(evidence: Evidence, question: str = "") -> None:
         if place.heading == passage.title:
             place = replace(place, heading="")
         where = f", {place}" if str(place) else ""
+        where += f"; {passage.time}, {passage.time.source}" if passage.time else ""
         print_heading(f"{rank}. {passage.title or passage.id}  [{passage.id}{where}]  {scored.score:.4f}")
         print_marked("   ", snippet.text, snippet.marks)
     if evidence.paths:
@@ -102,11 +103,16 @@ def print_answer(answer: Answer, stream: StreamingAnswer | None = None) -> None:
         return
     for number, citation in enumerate(answer.citations, 1):
         where = str(citation.place) if citation.place else f"characters {citation.start}-{citation.end}"
-        place = f"{citation.document_id}, {where}"
+        time = citation.time
+        dated = f"; {time}, {time.source}" if time is not None and time.source != "text" else ""
+        place = f"{citation.document_id}, {where}{dated}"
         print_line(f"\n[{number}] {citation.title or citation.document_id} ({place})")
         quote = f"\u201c{plain_line(citation.quote)}\u201d"
         at = quote.find(answer.text) if answer.text and number == 1 else -1
         print_marked("    ", quote, [(at, at + len(answer.text))] if at >= 0 else [])
+    for other in answer.others:
+        print_line(f"\n{other}  [{other.citation.passage_id}]")
+        print_line(f"    \u201c{plain_line(other.citation.quote)}\u201d")
     if others := _other_candidates(answer):
         print_line(f"\nOther candidates: {', '.join(others)}")
     if answer.evidence.paths:

@@ -25,7 +25,7 @@ from clew.text.display import hide_users
 
 SECTIONS = {
     "Every day": ("index", "search", "ask", "chat", "open", "remove"),
-    "Inspect and correct": ("stats", "doctor", "verify", "repair", "compact", "entities"),
+    "Inspect and correct": ("stats", "doctor", "verify", "repair", "compact", "entities", "conflicts"),
     "Servers": ("serve", "keys"),
     "Graphs": ("kg",),
     "Evaluate and train": ("retrievers", "eval", "adapt", "train"),
@@ -40,6 +40,8 @@ _FUNCTIONS = {
     "before.",
     "open:open_": "Say what an index holds: counts, languages, fields for --where, names, and questions that it can "
     "answer.",
+    "conflicts:conflicts": "List what documents say differently: what replaced what and since when, and "
+    "contradictions; nothing is changed.",
     "evaluate:eval_": "Evaluate retrievers side by side on questions whose evidence is known.",
     "retrievers:retrievers": "List the retrievers and what each needs, or print the settings of one.",
     "serve:serve": "Answer questions over HTTP and MCP, from any number of indexes, and take documents.",

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from clew.commands.answers import print_answer, print_evidence
-from clew.commands.options import DeviceOption, IndexArgument, LLMOptions, WhereOption
+from clew.commands.options import DeviceOption, IndexArgument, LLMOptions, TimeOptions, WhereOption
 from clew.commands.output import print_line, print_note
 from clew.commands.progress import progress_on_stderr
 from clew.errors import ClewError, InputError
@@ -22,6 +22,7 @@ from clew.types import MAX_POSSIBLE, Answer
 
 if TYPE_CHECKING:
     from clew.index import Index
+    from clew.query.time_limits import TimeLimits
 
 _PROMPT = "> "
 _QUOTES = 2
@@ -44,6 +45,7 @@ class ChatState:
     retriever: str
     k: int
     where: str | None
+    times: "TimeLimits"
     last: tuple[str, Answer] | None = None  # the whole question, and its answer
     notes: set[str] = field(default_factory=set)  # that were printed
     conversation: Conversation = field(init=False)
@@ -61,8 +63,9 @@ class ChatState:
         from clew.commands.opening import parse_retriever
 
         spec = parse_retriever(str(self.index.resolve_retriever(self.retriever)))
-        evidence = self.index.search(question, self.k, spec, self.where)
-        return self.index.answerer(self.model, spec, where=self.where).answer([question], [evidence])[0]
+        evidence = self.index.search(question, self.k, spec, self.where, times=self.times)
+        answerer = self.index.answerer(self.model, spec, where=self.times.restrict(self.where))
+        return answerer.answer([question], [evidence])[0]
 
     def _find_names(self, question: str) -> list[str]:
         """Return the names in a question; those that the index knows are found in lower case too."""
@@ -79,6 +82,7 @@ def chat(
     where: WhereOption = None,
     device: DeviceOption = None,
     *,
+    times: TimeOptions,
     llm: LLMOptions,
 ) -> None:
     """Ask one question after the other; "its", "he" and "the same ship" are taken from what was said before.
@@ -96,10 +100,10 @@ def chat(
         settings.retriever if retriever is None else retriever,
         settings.k if k is None else k,
         where,
+        times.limits,
     )
     _check_retriever(opened, state.retriever)
-    if where is not None:
-        opened.context.scope.mask(where)
+    opened.context.scope.mask(state.times.restrict(where))
     opened.answerer(state.model)  # a model that cannot be asked is refused before the first question
     for line in _read_lines():
         if line.startswith(":"):

@@ -18,6 +18,7 @@ from clew.commands.options import (
     PromptsOption,
     RetrieverOptions,
     StrictOption,
+    TimeOptions,
     WhereOption,
     apply_strict,
     check_file,
@@ -44,6 +45,7 @@ class EvaluationOptions:
     retrievers: RetrieverOptions = field(default_factory=RetrieverOptions)
     cutoffs: Annotated[str, typer.Option("--k", "-k", help="Cut-offs, separated by commas.")] = "2,5,10"
     where: WhereOption = None
+    times: TimeOptions = field(default_factory=TimeOptions)
     strict_filters: StrictOption = False
     paths: PathsOption = 0
     json_: JsonFlag = False
@@ -93,8 +95,9 @@ def _open_answerers(
 def _evaluate(
     index: str, questions: Path, options: EvaluationOptions, factory: LLMClientFactory, progress: Progress
 ) -> EvaluationReport:
+    where = options.times.limits.restrict(options.where)
     opened, where = apply_strict(
-        open_index(index, progress, factory, options.device), options.where, strict=options.strict_filters
+        open_index(index, progress, factory, options.device), where, strict=options.strict_filters
     )
     cutoffs = parse_cutoffs(options.cutoffs)
     names = list(map(str.strip, retriever_names(options.retrievers, opened, options.llm.model, several=True)))

@@ -11,6 +11,7 @@ from clew.errors import InputError
 
 if TYPE_CHECKING:
     from clew.index import Index
+    from clew.query.time_limits import TimeLimits
 
 LLM = "llm"
 """The word by which options name the one language model of a command, `--model`."""
@@ -58,6 +59,11 @@ OutOption = Annotated[Path | None, typer.Option(help="Write the figures to a fil
 WhereOption = Annotated[
     str | None, typer.Option(help="Only passages whose metadata meet a condition: year >= 1990 AND lang = 'en'.")
 ]
+AsOfOption = Annotated[
+    str, typer.Option("--as-of", metavar="DATE", help="What is later than a day, a month or a year is not seen.")
+]
+SinceOption = Annotated[str, typer.Option("--from", metavar="DATE", help="Only passages of this time or later ones.")]
+UntilOption = Annotated[str, typer.Option("--to", metavar="DATE", help="Only passages of this time or earlier ones.")]
 StrictOption = Annotated[
     bool,
     typer.Option(
@@ -102,6 +108,22 @@ class MakingOptions:
     encoder: EncoderOption = None
     sentences: SentencesOption = None
     device: DeviceOption = None
+
+
+@dataclass(frozen=True, slots=True)
+class TimeOptions:
+    """Limits of time."""
+
+    as_of: AsOfOption = ""
+    since: SinceOption = ""
+    until: UntilOption = ""
+
+    @property
+    def limits(self) -> "TimeLimits":
+        """The limits as a search takes them."""
+        from clew.query.time_limits import TimeLimits
+
+        return TimeLimits(self.as_of, self.since, self.until)
 
 
 @dataclass(frozen=True, slots=True)

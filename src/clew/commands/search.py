@@ -26,6 +26,7 @@ from clew.commands.options import (
     PromptsOption,
     RetrieverOptions,
     StrictOption,
+    TimeOptions,
     WhereOption,
     apply_strict,
     check_file,
@@ -48,6 +49,7 @@ class SearchOptions:
     retriever: RetrieverOptions = field(default_factory=RetrieverOptions)
     k: Annotated[int | None, typer.Option("-k", min=1, help="How many passages.")] = None
     where: WhereOption = None
+    times: TimeOptions = field(default_factory=TimeOptions)
     strict_filters: StrictOption = False
     paths: PathsOption = 1
     topic: Annotated[
@@ -163,7 +165,7 @@ def _open_index(location: str, options: SearchOptions, progress: "Progress") -> 
     from clew.commands.opening import make_llm_factory, open_index, retriever_names
 
     opened = open_index(location, progress, make_llm_factory(options.llm), options.device)
-    opened, where = apply_strict(opened, options.where, strict=options.strict_filters)
+    opened, where = apply_strict(opened, options.times.limits.restrict(options.where), strict=options.strict_filters)
     return opened, where, retriever_names(options.retriever, opened, options.llm.model, several=False)[0]
 
 
@@ -175,6 +177,6 @@ def _find_evidence(
     settings, named = load_settings(), options.retriever.retriever
     k = settings.k if options.k is None else options.k
     spec = parse_retriever(retriever)
-    evidence = opened.search(question, k, spec, where, options.paths, options.topic or ())
+    evidence = opened.search(question, k, spec, where, options.paths, options.topic or (), options.times.limits)
     is_chosen = (settings.retriever if named is None else named) == AUTO_RETRIEVER
     return replace(evidence, notes=(*evidence.notes, *opened.describe_default(retriever))) if is_chosen else evidence

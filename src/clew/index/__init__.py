@@ -15,7 +15,7 @@ from clew.index.async_calls import as_change, as_question
 from clew.index.contents import ReadableIndex
 from clew.index.entity_changes import CorrectableIndex
 from clew.index.version import EncoderOpener
-from clew.models.encoders.registry import accept_index_encoder
+from clew.models.encoders.registry import ENGLISH_ENCODERS, accept_index_encoder
 from clew.models.llm.access import LLMClientFactory
 from clew.models.reader.reader import Reader, open_reader
 from clew.models.threads import check_device
@@ -24,6 +24,7 @@ from clew.plugins.records import SettingsRecord, record_label
 from clew.protocols import Answerer, Encoder, Extractor, Retriever, TopicRetriever
 from clew.query.entity_linker import LinkerSettings
 from clew.query.evidence_gate import check_evidence, drop_hidden_ties
+from clew.query.time_limits import NO_LIMITS, TimeLimits
 from clew.retrievers.object_retriever import accept_retriever
 from clew.retrievers.registry import (
     default_retriever,
@@ -41,6 +42,7 @@ from clew.types import AUTO_RETRIEVER, Answer, Evidence, Filter, Progress, ignor
 
 if TYPE_CHECKING:
     from clew.answering.selection import ModelSpec
+    from clew.arrays import FloatArray
     from clew.query.example_questions import ExampleQuestion
 
 K = TypeVar("K", bound=Hashable)
@@ -121,6 +123,7 @@ class Index(CorrectableIndex, ReadableIndex):
         where: Filter | None = None,
         paths: int = 1,
         topics: Sequence[str] = (),
+        times: TimeLimits = NO_LIMITS,
     ) -> Evidence:
         """Return the evidence for one question.
 
@@ -131,15 +134,16 @@ class Index(CorrectableIndex, ReadableIndex):
             where: Which passages may be found.
             paths: As in `retriever`.
             topics: Entities that it is about, else they are linked; an InputError where the retriever finds no paths.
+            times: Which days are seen.
         """
         check_string(question, "question")
         check_string(where, "where", optional=True)
         check_count(paths, "paths")
         check_strings(topics, "topics")
         if isinstance(retriever, str) and retriever == AUTO_RETRIEVER:
-            evidence = self.search(question, k, chosen := self.resolve_retriever(), where, paths, topics)
+            evidence = self.search(question, k, chosen := self.resolve_retriever(), where, paths, topics, times)
             return replace(evidence, notes=(*evidence.notes, *self.describe_default(str(chosen))))
-        opened = self.retriever(retriever, paths)
+        opened, where = self.retriever(retriever, paths), times.restrict(where)
         with one_blas_thread():
             if not topics:
                 found = opened.retrieve([question], k, where)
@@ -148,7 +152,7 @@ class Index(CorrectableIndex, ReadableIndex):
             else:
                 able = ", ".join(names_that_find_paths())
                 raise InputError(f"topics are for the retrievers {able}, not {_describe_retriever(retriever)}")
-        return self.finish(found[0], where)
+        return times.mark(self.finish(found[0], where))
 
     @as_question
     def aretrieve(
@@ -192,13 +196,14 @@ class Index(CorrectableIndex, ReadableIndex):
         paths: int = 1,
         model: "ModelSpec" = "",
         topics: Sequence[str] = (),
+        times: TimeLimits = NO_LIMITS,
     ) -> Answer:
         """Return an answer quoted from the evidence, or written by a language model with quotes that were checked.
 
-        The model is as in `answerer`.
+        The model is as in `answerer`, all else as in `search`.
         """
-        evidence = self.search(question, k, retriever, where, paths, topics)
-        return self.answerer(model, retriever, where=where).answer([question], [evidence])[0]
+        evidence = self.search(question, k, retriever, where, paths, topics, times)
+        return self.answerer(model, retriever, where=times.restrict(where)).answer([question], [evidence])[0]
 
     def answerer(
         self,
@@ -230,7 +235,13 @@ class Index(CorrectableIndex, ReadableIndex):
         def reader() -> Reader:
             return open_reader(self.context.weights_folder("reader"))
 
-        return open_answerer(model, self.open_model, reader, evidence, prompts, has_words)
+        def cosines(texts: Sequence[str]) -> "FloatArray":
+            vectors = self.context.encoder.encode(texts)
+            return vectors @ vectors.T
+
+        is_default = self.table.settings["encoder"] in ENGLISH_ENCODERS  # whose cosines the answerer knows
+        near = cosines if is_default else None
+        return open_answerer(model, self.open_model, reader, evidence, prompts, has_words, near)
 
     asearch = as_question(search)
     aask = as_question(ask)
@@ -387,7 +398,7 @@ def create(
     else:
         entry.accept_extractor(extractor)
     stored = entry.stored_settings(chosen, opened, extractor)
-    entry.Chunker(chosen.passage_tokens, chosen.passage_overlap)
+    entry.Chunker.from_settings(stored)
     if opened.dimension:
         opened.encode_queries(["a"])  # what it lacks is refused now, and leaves no empty index that is tied to it
     with writer_lock(place):

@@ -163,7 +163,7 @@ def _make_row(
         text=passage.text,
         start=passage.start,
         end=passage.end,
-        metadata=pack_metadata(passage.metadata, passage.places),
+        metadata=pack_metadata(passage),
         aliases=document.aliases,
         links=document.links,
         document_hash=changed.hash,

@@ -9,12 +9,13 @@ Source: the `semchunk` library. Differs from the source: the three preparations 
 
 import re
 import string
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib.metadata import version
-from typing import cast
+from typing import Any, cast
 
 from clew.errors import InputError
+from clew.indexing.passage_times import TIMES_VERSION, find_document_time, find_stated_times
 from clew.text.display import format_count
 from clew.text.page_text import blank_unread
 from clew.text.places import cut_places
@@ -53,6 +54,7 @@ class Chunker:
 
     max_tokens: int = 256  # maximum tokens of a passage (see `count_tokens`), at least 1
     overlap: int = 0  # maximum tokens shared by neighbouring passages, from 0 to `max_tokens - 1`
+    time_field: str = ""  # field of the metadata that holds a document's time; "" for those that usually do
 
     def __post_init__(self) -> None:
         if self.max_tokens < 1:
@@ -61,10 +63,17 @@ class Chunker:
             wanted = f"give 0 to {self.max_tokens - 1} for {self.max_tokens}"
             raise InputError(f"an overlap of {format_count(self.overlap, 'token')} cannot be made; {wanted}")
 
+    @classmethod
+    def from_settings(cls, settings: Mapping[str, Any]) -> "Chunker":
+        """Return the chunker of an index's settings; numbers that it does not take are an InputError."""
+        limits = int(settings["passage_tokens"]), int(settings["passage_overlap"])
+        return cls(*limits, str(settings.get("time_field", "")))
+
     @property
     def fingerprint(self) -> str:
         """Identifier that changes whenever the passages of some document would change."""
-        return f"chunker-3:semchunk-{version('semchunk')}:tokens={self.max_tokens}:overlap={self.overlap}"
+        times = f"{TIMES_VERSION}:time={self.time_field}"
+        return f"chunker-4:semchunk-{version('semchunk')}:tokens={self.max_tokens}:overlap={self.overlap}:{times}"
 
     def split(self, document: Document) -> list[Passage]:
         """Return the passages of a document in order, each with `text == document.text[start:end]`.
@@ -76,6 +85,7 @@ class Chunker:
         start, end = _strip_span(document.text, 0, len(document.text))
         if start == end:
             return []
+        time = find_document_time(document, self.time_field)
         whole = Passage(
             id=document.id,
             document_id=document.id,
@@ -84,10 +94,12 @@ class Chunker:
             start=start,
             end=end,
             metadata={**document.origin, **document.metadata},
+            time=time,
         )
         read = blank_unread(document.text, _UNREAD)
         if count_tokens(read[start:end]) <= self.max_tokens:
-            return [replace(whole, places=next(cut_places(document.places, document.text, [(start, end)])))]
+            (own,) = cut_places(document.places, document.text, [(start, end)])
+            return [replace(whole, places=own, times=find_stated_times(read[start:end], time))]
         spans = self._join_unread(read, list(self._passage_spans(document.text, read, start, end)))
         places = cut_places(document.places or _opening_place(document, read), document.text, spans)
         return [
@@ -98,6 +110,7 @@ class Chunker:
                 start=first,
                 end=last,
                 places=own,
+                times=find_stated_times(read[first:last], time),
             )
             for number, ((first, last), own) in enumerate(zip(spans, places, strict=True), 1)
         ]

@@ -134,7 +134,7 @@ def estimate_indexing(
         return models[0]
 
     opened = open_extractor(name, open_cached, int(settings.get(EXTRACTION_CALLS, 2)))
-    chunker = Chunker(int(settings["passage_tokens"]), int(settings["passage_overlap"]))
+    chunker = Chunker.from_settings(settings)
     report = IndexingReport()
     stored = no_documents() if table is None else table.stored_documents()
     find_passages = table.numbered_passages if table is not None else lambda _: set[str]()

@@ -78,6 +78,7 @@ def stored_settings(chosen: Settings, encoder: Encoder, extractor: Extractor | N
         "extractor": chosen.new_extractor if extractor is None else given_extractor_name(extractor),
         "passage_tokens": chosen.passage_tokens,
         "passage_overlap": chosen.passage_overlap,
+        "time_field": chosen.time_field,
         SENTENCES: chosen.sentences,
         EXTRACTION_CALLS: chosen.extraction_calls,
     }

@@ -79,7 +79,7 @@ def _document_batches(table: PassageTable, documents: Sequence[str], size: int) 
 def _rows_to_passages(rows: pa.Table) -> list[Passage]:
     stored = map(unpack_metadata, rows["metadata"].to_pylist())
     values = rows.select(_PASSAGE_COLUMNS).to_pylist()
-    return [Passage(**row, metadata=own, places=places) for row, (own, places) in zip(values, stored, strict=True)]
+    return [Passage(**row, **own) for row, own in zip(values, stored, strict=True)]
 
 
 def _with_results(rows: pa.Table, results: Mapping[str, Extraction | Failure], extractor: str) -> pa.Table:

@@ -38,7 +38,7 @@ from clew.store.kg_shards import shards_by_graph
 from clew.store.passage_table import PassageTable
 from clew.store.segment_files import segments_folder
 from clew.store.snapshot_files import is_complete, snapshot_folder
-from clew.text.places import PLACES_KEY, describe_places
+from clew.text.places import PLACES_KEY, TIMES_KEY, describe_places
 from clew.types import Document, Failure, Place, PlaceStart, Progress
 
 MAX_SELECTED_PASSAGES = 100_000
@@ -133,7 +133,7 @@ def _discard_oldest(home: Path) -> None:
 
 _GRAPH = "an imported graph has this id; rename the document, or import the graph by another --name"
 _EMPTY = "it holds nothing but white space; give it a text"
-_RESERVED = f"its metadata have the key {PLACES_KEY!r}, under which places are stored; rename it"
+_RESERVED = "its metadata have the key {!r}, under which Clew stores what is its own; rename it"
 _REPEATED = "another document of this id was given before it"
 
 
@@ -216,8 +216,8 @@ class DocumentSelector:
             return _GRAPH
         if not document.text or document.text.isspace():
             return _EMPTY
-        if PLACES_KEY in document.metadata:
-            return _RESERVED
+        if reserved := {PLACES_KEY, TIMES_KEY} & document.metadata.keys():
+            return _RESERVED.format(min(reserved))
         conflict = self._conflicting_passage(document)
         if conflict is None:
             return None

@@ -7,7 +7,6 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 from clew.errors import InputError
 from clew.indexing.batches import BatchWriter
@@ -127,7 +126,7 @@ class WriterSettings:
         """
         table = PassageTable.open(locate(self.location, self.storage_options))
         encoder = open_index_encoder(table.settings, table.dimension, self.device, self.location)
-        return BatchWriter(table, _index_chunker(table.settings), open_extractor(self.extractor), encoder)
+        return BatchWriter(table, Chunker.from_settings(table.settings), open_extractor(self.extractor), encoder)
 
 
 def make_writer(
@@ -161,7 +160,7 @@ def make_writer(
         workers = affordable_workers(memory, worker_count()) if is_parallel else 1
     if workers < 1:
         raise InputError(f"workers is {workers}: give at least 1")
-    chunker, limits = _index_chunker(table.settings), batch_limits(memory, workers)
+    chunker, limits = Chunker.from_settings(table.settings), batch_limits(memory, workers)
     if workers == 1:
         return IndexWriter(table, chunker, extractor, encoder, tools.progress, slow, limits)
     threads = max(1, worker_count() // workers)
@@ -190,7 +189,3 @@ def writer_settings(table: PassageTable, tools: WriterTools) -> WriterSettings:
             "calls_at_once for more calls at the same time"
         )
     return WriterSettings(table.location.absolute_name, table.location.storage_options, tools.extractor, tools.device)
-
-
-def _index_chunker(settings: Mapping[str, Any]) -> Chunker:
-    return Chunker(int(settings["passage_tokens"]), int(settings["passage_overlap"]))

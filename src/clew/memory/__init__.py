@@ -94,7 +94,7 @@ class Memory:
             encoder = index.context.index_encoder
             self._open_version = open_version or (lambda: open_index(location, encoder=encoder))
             table = index.table.settings
-            chunker = Chunker(int(table["passage_tokens"]), int(table["passage_overlap"]))
+            chunker = Chunker.from_settings(table)
             self._prepare = partial(prepare_turns, chunker=chunker, encoder=encoder)
             self._state = MemoryState(locate(location).derived.parent, self._prepare)
             opened.callback(self._state.close)

@@ -30,7 +30,8 @@ from numpy.typing import NDArray
 
 from clew.graph.snapshot.snapshot import Snapshot
 from clew.graph.string_array import StringArray
-from clew.text.places import read_filter_fields
+from clew.text.places import read_filter_fields, read_time
+from clew.types import FIRST_DAY, LAST_DAY
 
 Row = Mapping[str, Any]
 
@@ -209,7 +210,9 @@ ArrayStore = Callable[[str, Callable[[], Mapping[str, NDArray[Any]]]], Mapping[s
 
 COLUMN_PARTS = ("codes", "data", "offsets")
 """The arrays of a field."""
-OWN_FIELDS = ("id", "document_id", "title")
+_DATED = ("dated_from", "dated_to")
+OWN_FIELDS = ("id", "document_id", "title", *_DATED)
+"""Fields that every passage has, whatever its metadata say; the last two are the days of its time, None without."""
 
 
 @final
@@ -232,7 +235,8 @@ class MetadataColumns:
     def column(self, name: str) -> Column:
         """Return a field (see `clew.query.conditions.Columns`)."""
         if name not in self._columns:
-            self._columns[name] = self._own_column(name) if name in OWN_FIELDS else self._read_column(name)
+            is_stored = name in OWN_FIELDS and name not in _DATED
+            self._columns[name] = self._own_column(name) if is_stored else self._read_column(name)
         return self._columns[name]
 
     def _own_column(self, name: str) -> Column:
@@ -248,6 +252,12 @@ class MetadataColumns:
         return Column([json.loads(value) for value in values], arrays["codes"])
 
 
+def _dated_fields(stored: str) -> dict[str, Any]:
+    """Return the days of the time of a passage, an open end as the first or last one of all; nothing without a time."""
+    time = read_time(stored)
+    return {} if time is None else dict(zip(_DATED, (time.first or FIRST_DAY, time.last or LAST_DAY), strict=True))
+
+
 def _code_values(snapshot: Snapshot, name: str) -> dict[str, NDArray[Any]]:
     """Return the codes (P,) of the values of a field, and the values as JSON, in the order of the passages."""
     code_of: dict[str, int] = {}
@@ -257,7 +267,8 @@ def _code_values(snapshot: Snapshot, name: str) -> dict[str, NDArray[Any]]:
         if text != last or code < 0:  # the passages of a document have the same
             last = text
             own = dict.fromkeys(OWN_FIELDS, "")  # a text has no parts, whatever the metadata say
-            value = json.dumps(field_value({**read_filter_fields(text), **own}, name))
+            fields = _dated_fields(text) if name in _DATED else {**read_filter_fields(text), **own}
+            value = json.dumps(field_value(fields, name))
             code = code_of.setdefault(value, len(code_of))
         codes[position] = code
     packed = StringArray.pack(code_of)

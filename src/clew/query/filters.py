@@ -27,6 +27,7 @@ import numpy as np
 from clew.arrays import BoolArray
 from clew.errors import InputError
 from clew.query.conditions import (
+    OWN_FIELDS,
     TRUE,
     Column,
     Columns,
@@ -104,7 +105,9 @@ class Predicate:
     def unknown_fields(self, columns: Columns) -> tuple[str, ...]:
         """Return the fields, sorted, that no row has a value for: misspelt, or a text in double quotes."""
         return tuple(
-            name for name in sorted(self.fields) if all(value is None for value in columns.column(name).values)
+            name
+            for name in sorted(self.fields.difference(OWN_FIELDS))
+            if all(value is None for value in columns.column(name).values)
         )
 
     def describe_clashes(self, columns: Columns, rows: BoolArray, hidden: frozenset[str]) -> list[str]:

@@ -38,6 +38,10 @@ def render_answer(answer: Answer, question: str = "") -> str:
         parts.append(f"<blockquote>{before}<b>{escape_text(answer.text)}</b>{after}</blockquote>")
     if answer.weak and answer.text:
         parts.append("<p><small>The evidence supports this only weakly.</small></p>")
+    parts += [
+        f"<p><small>{escape_line(str(one))}</small></p><blockquote>{escape_line(plain_text(one.citation.quote))}</blockquote>"
+        for one in answer.others
+    ]
     own = [note for note in answer.notes if note not in answer.evidence.notes]
     return _wrap([*parts, *_notes(own)], _evidence_parts(answer.evidence, answer.citations))
 
@@ -85,7 +89,8 @@ def _evidence_parts(evidence: Evidence, citations: Iterable[Citation]) -> list[s
     for rank, scored in enumerate(evidence.passages, 1):
         passage = scored.item
         heading = f"{rank}. {escape_line(passage.title or passage.document_id)}"
-        source = f"<small>{escape_line(passage.id)} · score {scored.score:.4f}</small>"
+        time = f" · {escape_line(f'{passage.time}, {passage.time.source}')}" if passage.time else ""
+        source = f"<small>{escape_line(passage.id)}{time} · score {scored.score:.4f}</small>"
         parts.append(f"<article><h3>{heading}</h3>{source}<p>{mark_quotes(passage, quotes)}</p></article>")
     if not (evidence.passages or evidence.paths or evidence.chains):
         parts.append("<p>Nothing was found.</p>")

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from clew.errors import InputError
+from clew.query.conditions import OWN_FIELDS
 from clew.query.filters import parse_filter
 from clew.query.scope import Scope
 from clew.server.refusals import Refusal, unknown
@@ -55,7 +56,7 @@ class Access:
             raise Refusal(403, "the filter of this key does not fit this index", "filter") from error
         if where is None:
             return self.where
-        for field in sorted(parse_filter(where).fields):
+        for field in sorted(parse_filter(where).fields.difference(OWN_FIELDS)):
             quoted = field.replace('"', '""')
             try:
                 has_value = bool((scope.mask(f'"{quoted}" IS NOT NULL') & visible).any())

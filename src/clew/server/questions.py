@@ -109,7 +109,7 @@ def _retrieve(
         raise InputError(f"topics are for retrievers of paths, such as frag, not {describe_retriever(spec)}")
     notes = index.describe_default(describe_retriever(spec)) if chosen == AUTO_RETRIEVER else ()
     within = access.where if index is version.index else None
-    finished = [index.finish(evidence, where, within) for evidence in found]
+    finished = [request.times.mark(index.finish(evidence, where, within)) for evidence in found]
     return describe_retriever(spec), [replace(each, notes=(*each.notes, *notes)) for each in finished]
 
 
@@ -117,10 +117,11 @@ def _visible_index(
     version: OpenVersion, access: Access, request: records.EvidenceOptions
 ) -> tuple[Index, Filter | None]:
     """Return the index that a key searches, and the filter of its searches: its own is none in a strict key's index."""
-    where = access.restrict(request.where, version.scope)
+    limited = request.times.restrict(request.where)
+    where = access.restrict(limited, version.scope)
     if not access.strict or access.where is None:
         return version.index, where
-    return version.restrict(access.where), request.where
+    return version.restrict(access.where), limited
 
 
 def open_version_retriever(version: OpenVersion, spec: str | SettingsRecord, paths: int) -> Retriever:

@@ -5,7 +5,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from clew.types import AgentStep, Citation, Triple, Usage
+from clew.query.time_limits import TimeLimits
+from clew.types import AgentStep, Citation, OtherAnswer, StatedTime, Time, Triple, Usage
 
 MAX_QUESTION = 4_000
 """Characters of a question."""
@@ -57,11 +58,19 @@ class EvidenceOptions(Record):
         description="Only passages whose metadata meet a condition.",
         examples=["year >= 1990"],
     )
+    as_of: str = Field(default="", max_length=40, description="What is later than a day, month or year is not seen.")
+    since: str = Field(default="", max_length=40, description="Only passages of this time or later ones.")
+    until: str = Field(default="", max_length=40, description="Only passages of this time or earlier ones.")
     paths: int = Field(default=1, ge=0, le=10, description="Paths that explain each passage, for gfm.")
     topics: list[Question] = Field(
         default=[], max_length=32, description="Entities to start from, for path retrievers."
     )
     rerank: Literal["none", "g-rag"] = Field(default="none", description="Reranker of the passages found.")
+
+    @property
+    def times(self) -> TimeLimits:
+        """The limits of time as a search takes them."""
+        return TimeLimits(self.as_of, self.since, self.until)
 
 
 class SearchRequest(EvidenceOptions):
@@ -99,6 +108,8 @@ class Passage(Record):
     start: int
     end: int
     metadata: Mapping[str, Any] = {}
+    time: Time | None = None
+    times: Sequence[StatedTime] = ()
 
 
 class FoundPassage(Passage):
@@ -135,6 +146,7 @@ class Evidence(Record):
     steps: Sequence[AgentStep]
     topics: Sequence[str]
     chains: list[FoundChain]
+    as_of: str = Field(default="", description="The day that was searched for; empty for today's state.")
 
 
 class SearchReply(OfVersion):
@@ -160,6 +172,9 @@ class Answer(OfVersion):
     weak: bool
     citations: Sequence[Citation]
     candidates: list[Candidate]
+    others: Sequence[OtherAnswer] = Field(
+        default=(), description="Answers of other times, and what is said against it."
+    )
     notes: Sequence[str]
     usage: Usage
     failure: str = Field(default="", description="Why a language model gave no usable reply.")

@@ -1,15 +1,18 @@
-"""Places in a text: they are cut with its passages, and stored with the metadata of each, under a key of their own."""
+"""Places in a text, and the times of a passage: stored with the metadata of each passage, under keys of their own."""
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import fields, replace
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import astuple, fields, replace
 from typing import Any
 
 from clew.text.normalization import name_key
-from clew.types import Place, PlaceStart
+from clew.types import Passage, Place, PlaceStart, StatedTime, Time
 
 PLACES_KEY = "\u2316"
 """The key of the stored metadata that is no field, but the places of a passage (`⌖`)."""
+
+TIMES_KEY = "\u231a"
+"""The key of the stored metadata that is no field, but the times of a passage and of its text (`⌚`)."""
 
 HEADING_SEPARATOR = " > "
 """Separator of the headings of a place, which stand from the highest to the lowest."""
@@ -66,7 +69,7 @@ def title_with_headings(title: str, text: str, places: Sequence[PlaceStart]) -> 
 def stored_titles(titles: Sequence[str], texts: Sequence[str], metadata: Sequence[str]) -> list[str]:
     """Return `title_with_headings` of passages, given their titles, texts and metadata in stored form."""
     return [
-        title_with_headings(title, text, unpack_metadata(stored)[1]) if _STORED_HEADING in stored else title
+        title_with_headings(title, text, unpack_metadata(stored)["places"]) if _STORED_HEADING in stored else title
         for title, text, stored in zip(titles, texts, metadata, strict=True)
     ]
 
@@ -79,16 +82,32 @@ def describe_places(places: Iterable[PlaceStart]) -> list[list[Any]]:
     ]
 
 
-def pack_metadata(metadata: Mapping[str, Any], places: Sequence[PlaceStart]) -> dict[str, Any]:
-    """Return the metadata of a passage as they are stored, with its places."""
-    return {**metadata, PLACES_KEY: describe_places(places)} if places else dict(metadata)
+def pack_metadata(passage: Passage) -> dict[str, Any]:
+    """Return the metadata of a passage as they are stored, with its places and times."""
+    stored = dict(passage.metadata)
+    if passage.places:
+        stored[PLACES_KEY] = describe_places(passage.places)
+    if passage.time or passage.times:
+        stored[TIMES_KEY] = [astuple(passage.time) if passage.time else None, *map(list, passage.times)]
+    return stored
 
 
-def unpack_metadata(stored: str) -> tuple[dict[str, Any], tuple[PlaceStart, ...]]:
-    """Return the metadata of a passage, and its places, from the stored JSON."""
+def unpack_metadata(stored: str) -> dict[str, Any]:
+    """Return the fields `metadata`, `places`, `time` and `times` of a passage from the stored JSON."""
     metadata: dict[str, Any] = json.loads(stored)
-    places = metadata.pop(PLACES_KEY, ())
-    return metadata, tuple(PlaceStart(offset, Place(**values)) for offset, values in places)
+    places, times = metadata.pop(PLACES_KEY, ()), metadata.pop(TIMES_KEY, (None,))
+    return {
+        "metadata": metadata,
+        "places": tuple(PlaceStart(offset, Place(**values)) for offset, values in places),
+        "time": Time(*times[0]) if times[0] else None,
+        "times": tuple(StatedTime(*each) for each in times[1:]),
+    }
+
+
+def read_time(stored: str) -> Time | None:
+    """Return the time of a passage from the stored JSON of its metadata."""
+    time = json.loads(stored)[TIMES_KEY][0] if TIMES_KEY in stored else None
+    return Time(*time) if time else None
 
 
 def read_filter_fields(stored: str) -> dict[str, Any]:
@@ -98,6 +117,7 @@ def read_filter_fields(stored: str) -> dict[str, Any]:
     """
     metadata: dict[str, Any] = json.loads(stored)
     places = metadata.pop(PLACES_KEY, ())
+    metadata.pop(TIMES_KEY, None)
     for name in _FILTERED_FIELDS if places else ():
         values = list(dict.fromkeys(place[name] for _, place in places if name in place))
         if values and name not in metadata:

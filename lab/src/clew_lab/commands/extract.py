@@ -45,7 +45,7 @@ def extract(
     factory = make_llm_factory(LLMOptions(base_url=base_url, cache=False))
     name = fill_extractor(extractor, model) or settings.new_extractor
     opened = open_extractor(name, lambda model: factory.open(model, Path()), settings.extraction_calls)
-    chunker = Chunker(settings.passage_tokens, settings.passage_overlap)
+    chunker = Chunker.from_settings(settings.model_dump())
     passages: list[Passage] = []
     for document in read_documents([file]):
         if isinstance(document, Failure):

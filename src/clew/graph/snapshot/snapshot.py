@@ -122,7 +122,6 @@ class Snapshot:
 
     def passage(self, position: int) -> Passage:
         """Return the passage at a position (0 to P - 1)."""
-        metadata, places = unpack_metadata(self.metadata[position])
         return Passage(
             id=self.passage_ids[position],
             document_id=self.document_ids[position],
@@ -130,8 +129,7 @@ class Snapshot:
             text=self.texts[position],
             start=self.starts[position],
             end=self.ends[position],
-            metadata=metadata,
-            places=places,
+            **unpack_metadata(self.metadata[position]),
         )
 
     def position(self, passage_id: str) -> int:

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, final
+from typing import Any, Protocol, final
 
 from clew.errors import ProviderError
 from clew.models.hub import check_weights
@@ -27,6 +27,17 @@ class Reading:
     spans: tuple[ReadSpan, ...]  # likeliest first; "yes" and "no" have no place
     none: float  # probability that the texts do not say the answer
     shown: tuple[tuple[int, int, int], ...]  # text, start and end of each stretch that was read, in their order
+
+
+class ReadsAnswers(Protocol):
+    """A reader of answers, such as `Reader`."""
+
+    @property
+    def manifest(self) -> Mapping[str, Any]:
+        """Content of config.json, with the calibration."""
+
+    def read(self, question: str, texts: Sequence[str | ReaderText]) -> Reading:
+        """Return the spans of texts that answer a question, with their probabilities."""
 
 
 def average_readings(readings: Sequence[Reading], weights: Sequence[float]) -> Reading:

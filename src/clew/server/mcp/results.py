@@ -18,6 +18,7 @@ class ShortPassage(records.Record):
     title: str
     text: str = Field(description="Cut unless `full` was asked for; `read` gives the whole.")
     score: float
+    time: str = Field(default="", description="When it was written; empty where it is not known.")
 
 
 class ShortEvidence(records.OfVersion):
@@ -43,6 +44,7 @@ class ShortAnswer(records.OfVersion):
     weak: bool = Field(description="Whether the answer is not likely enough to be asserted, or nothing supports it.")
     quotes: list[ShortQuote]
     other_candidates: list[str]
+    other_times: list[str] = Field(default=[], description="Answers of other times, and what is said against it.")
     passages: list[str] = Field(description="Ids of the passages that were found, best first.")
     notes: list[str]
 
@@ -138,7 +140,13 @@ def short_evidence(reply: records.SearchReply, *, full: bool) -> ShortEvidence:
     """Return the evidence for the first question of a reply."""
     found = reply.results[0]
     passages = [
-        ShortPassage(id=p.id, title=p.title, text=p.text if full else shorten(p.text), score=round(p.score, 4))
+        ShortPassage(
+            id=p.id,
+            title=p.title,
+            text=p.text if full else shorten(p.text),
+            score=round(p.score, 4),
+            time=str(p.time or ""),
+        )
         for p in found.passages
     ]
     paths = [" ; ".join(map(_fact, path.triples)) for path in found.paths[:_MAX_PATHS]]
@@ -160,6 +168,7 @@ def short_answer(answer: records.Answer) -> ShortAnswer:
         answer=answer.answer,
         weak=answer.weak,
         quotes=[ShortQuote.model_validate(citation) for citation in answer.citations],
+        other_times=[f"{other}: {other.citation.quote}" for other in answer.others],
         other_candidates=[c.text for c in answer.candidates if c.text != answer.answer][:5],
         passages=[p.id for p in answer.evidence.passages],
         notes=[*answer.evidence.notes, *answer.notes],

@@ -53,10 +53,11 @@ def wrap_in_tag(tag: str, text: str) -> str:
 
 
 def render_passages(passages: Sequence[Passage]) -> list[str]:
-    """Return the passages, titles first, in the tags `passage-1`, `passage-2`, ..."""
+    """Return the passages, titles and times first, in the tags `passage-1`, `passage-2`, ..."""
+    heads = [f"{passage.title} ({passage.time})".strip() if passage.time else passage.title for passage in passages]
     return [
-        wrap_in_tag(f"passage-{number}", f"{passage.title}\n{passage.text}" if passage.title else passage.text)
-        for number, passage in enumerate(passages, 1)
+        wrap_in_tag(f"passage-{number}", f"{head}\n{passage.text}" if head else passage.text)
+        for number, (head, passage) in enumerate(zip(heads, passages, strict=True), 1)
     ]
 
 

@@ -63,6 +63,7 @@ class AnswerColumn {
     const seconds = found.usage.seconds + answer.usage.seconds;
     this.status.textContent = `${found.retriever}, ${seconds.toFixed(2)} s, version ${answer.version} of the index`;
     this.showQuotes(answer.text);
+    this.showOthers(answer.others);
     this.showChains(found);
     const cards = this.passages.map((passage) => passageCard(passage, this.marks(found), `${passage.rank}.`));
     if (cards.length) fill(this.parts.passages, make("h2", {}, "Passages"), cards);
@@ -75,6 +76,15 @@ class AnswerColumn {
   /** Return what is marked in the passages: the quotes, and the sentences of the first chain. */
   marks(found) {
     return [...this.quotes, ...(found.chains[0]?.sentences || [])];
+  }
+
+  /** Show what was true before or after, and what is said against the answer. */
+  showOthers(others) {
+    const lines = others.map((other) => {
+      const said = other.kind === "contradicts" ? "Said against it" : `${other.kind === "until" ? "Until" : "Since"} ${other.day}`;
+      return make("li", {}, `${said}: ${other.text}`, make("q", {}, readable(other.citation.quote)));
+    });
+    if (lines.length) this.parts.quotes.append(make("ul", { class: "others" }, lines));
   }
 
   /** Show the quotes, the answer marked in the first of them. */
