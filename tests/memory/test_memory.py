@@ -78,6 +78,9 @@ def test_passages_of_a_user_a_session_and_a_time(memory: Memory) -> None:
     assert set(ids(memory.recall(question, as_of="2024-05-01"))) == {"move", "boat", "dog"}
     assert set(ids(memory.recall(question, as_of=datetime(2024, 4, 3, 9, tzinfo=UTC)))) == {"move", "boat"}
     assert ids(memory.recall(question, as_of=date(2024, 4, 2))) == ["move"]
+    assert set(ids(memory.recall(question, as_of="April 2024"))) == {"move", "boat"}
+    with pytest.raises(InputError, match="no date"):
+        memory.recall(question, as_of="soon")
     assert ids(memory.recall(question, user="nobody")) == []
     assert ids(memory.recall(question, user="ilse' OR 'a' = 'a")) == []
     with pytest.raises(InputError, match="tenant"):

@@ -177,7 +177,8 @@ class Memory:
             question: Any string.
             user: Only turns of this user, "" for all; what others said is hidden as by a filter (docs/security.md).
             session: Only turns of this session, "" for all.
-            as_of: Only turns of this time or before, as `time` of `remember`; a day counts to its end. None for all.
+            as_of: Only turns of this time or before, as `time` of `remember`, or a month or year; a day, month or year
+                counts to its end. None for all.
             where: A filter that turns have to meet besides.
             k: Passages, at most.
             retriever: Name or settings of the retriever of merged turns.
@@ -207,7 +208,7 @@ class Memory:
         """Return an answer from what was said; the arguments are those of `recall`, the model is as in `Index.ask`."""
         request = RecallRequest.select(question, user, session, as_of, where, k, retriever)
         with self._recalling(request) as (index, found):
-            answerer = index.answerer(model, retriever, where=fit_filter(index, request.where))
+            answerer = index.answerer(model, retriever, where=fit_filter(index, request.limited))
             return answerer.answer([question], [found])[0]
 
     def forget(self, *, user: str = "", session: str = "", id: str = "", shred: bool = False) -> int:  # noqa: A002
@@ -293,8 +294,8 @@ class Memory:
         """Yield what is found, and the version that it was found in."""
         with self._state.changing():
             waiting = self._state.waiting
-            self._recent.pop(request.where, None)
-            self._recent[request.where] = request
+            self._recent.pop(request.limited, None)
+            self._recent[request.limited] = request
             while len(self._recent) > _WARM_QUESTIONS:
                 del self._recent[next(iter(self._recent))]
         with self._versions.lease() as index:
