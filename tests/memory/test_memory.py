@@ -78,6 +78,9 @@ def test_passages_of_a_user_a_session_and_a_time(memory: Memory) -> None:
     assert set(ids(memory.recall(question, as_of="2024-05-01"))) == {"move", "boat", "dog"}
     assert set(ids(memory.recall(question, as_of=datetime(2024, 4, 3, 9, tzinfo=UTC)))) == {"move", "boat"}
     assert ids(memory.recall(question, as_of=date(2024, 4, 2))) == ["move"]
+    assert set(ids(memory.recall(question, as_of="April 2024"))) == {"move", "boat"}
+    with pytest.raises(InputError, match="no date"):
+        memory.recall(question, as_of="soon")
     assert ids(memory.recall(question, user="nobody")) == []
     assert ids(memory.recall(question, user="ilse' OR 'a' = 'a")) == []
     with pytest.raises(InputError, match="tenant"):
@@ -148,7 +151,7 @@ def test_waiting_turns_outlive_the_process_and_a_torn_line_is_dropped(folder: Pa
             assert ids(memory.recall("Where does the boat lie?", k=1)) == ["boat"]
             memory.forget(id="boat")
     log.write_bytes(whole.replace(b"Gent", b"Gand"))
-    with pytest.raises(IndexFormatError, match="line 1 of .* is damaged"):
+    with pytest.raises(IndexFormatError, match=r"line 1 of .* is damaged"):
         open_memory(folder)
 
 

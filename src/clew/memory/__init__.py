@@ -4,6 +4,7 @@ A turn is a document of an index. It waits in a log on disk and in memory, where
 all that wait in one commit; so no turn and no question waits for the making of a version.
 """
 
+import atexit
 import logging
 import time as clock
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -48,7 +49,7 @@ _LOOK_SECONDS = 10.0  # between two looks for commits of other writers
 _LOCKED_SECONDS = 0.2  # between two tries to write while another process writes
 _PATIENCE_SECONDS = 60.0  # that a removal waits for another writer
 _MERGE_SHARE = 4.0  # after a merge there is none for so many times its seconds
-_MAX_FRAGMENTS = 64  # data files of a version, which many merges would leave
+_FULL_FRAGMENT, _MAX_FRAGMENTS = 1 << 16, 64  # rows of a large data file; small ones that merges leave, at most
 _WARM_QUESTIONS = 16  # that a new version is asked before it answers
 _FIRST = RecallRequest("What was said of Zzyzxqia?")  # names that nothing has are looked for among all names
 
@@ -113,6 +114,7 @@ class Memory:
             opened.pop_all()
         self._thread = Thread(target=self._run, name="clew-memory", daemon=True)
         self._thread.start()
+        atexit.register(self._end_thread)  # one that is merging while the interpreter is taken down aborts the process
 
     def __enter__(self) -> Self:
         return self
@@ -175,7 +177,8 @@ class Memory:
             question: Any string.
             user: Only turns of this user, "" for all; what others said is hidden as by a filter (docs/security.md).
             session: Only turns of this session, "" for all.
-            as_of: Only turns of this time or before, as `time` of `remember`; a day counts to its end. None for all.
+            as_of: Only turns of this time or before, as `time` of `remember`, or a month or year; a day, month or year
+                counts to its end. None for all.
             where: A filter that turns have to meet besides.
             k: Passages, at most.
             retriever: Name or settings of the retriever of merged turns.
@@ -205,7 +208,7 @@ class Memory:
         """Return an answer from what was said; the arguments are those of `recall`, the model is as in `Index.ask`."""
         request = RecallRequest.select(question, user, session, as_of, where, k, retriever)
         with self._recalling(request) as (index, found):
-            answerer = index.answerer(model, retriever, where=fit_filter(index, request.where))
+            answerer = index.answerer(model, retriever, where=fit_filter(index, request.limited))
             return answerer.answer([question], [found])[0]
 
     def forget(self, *, user: str = "", session: str = "", id: str = "", shred: bool = False) -> int:  # noqa: A002
@@ -258,13 +261,17 @@ class Memory:
         """Let the index and the log go; without `merge`, turns that wait are left to the next memory."""
         if self._state.is_closed:
             return
-        self._state.end()
-        self._thread.join()
+        self._end_thread()
+        atexit.unregister(self._end_thread)
         with ExitStack() as opened:
             opened.callback(self._let_go)
             with suppress(IndexLockedError):  # they are on disk
                 if merge:
                     self._settle()
+
+    def _end_thread(self) -> None:
+        self._state.end()
+        self._thread.join()
 
     def _let_go(self) -> None:
         self._state.close()
@@ -287,8 +294,8 @@ class Memory:
         """Yield what is found, and the version that it was found in."""
         with self._state.changing():
             waiting = self._state.waiting
-            self._recent.pop(request.where, None)
-            self._recent[request.where] = request
+            self._recent.pop(request.limited, None)
+            self._recent[request.limited] = request
             while len(self._recent) > _WARM_QUESTIONS:
                 del self._recent[next(iter(self._recent))]
         with self._versions.lease() as index:
@@ -336,7 +343,8 @@ class Memory:
                 report = index.add([turn.document for turn in waiting.values()])
                 for failure in report.failures:
                     _logger.warning("the turn %s could not be merged: %s", failure.item, failure.reason)
-                if len(index.table.fragments()) > _MAX_FRAGMENTS:
+                full = index.table.count_rows() // _FULL_FRAGMENT
+                if len(index.table.fragments()) > full + _MAX_FRAGMENTS:
                     index.compact()
             stored = index.table.stored_documents()
             self._warm(index)
@@ -388,6 +396,10 @@ class Memory:
                     self._follow()
             except IndexLockedError:
                 self._pause_end = clock.monotonic() + _LOCKED_SECONDS
+            except RuntimeError as error:
+                if "interpreter shutdown" not in str(error):
+                    raise
+                return  # no thread is started any more: the next memory merges
             except ClewError as error:
                 _logger.warning("turns could not be merged, and wait: %s", error)
                 self._pause_end = clock.monotonic() + _LOOK_SECONDS

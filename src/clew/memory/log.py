@@ -8,7 +8,7 @@ import json
 import logging
 import os
 from collections.abc import Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any, final
@@ -38,7 +38,6 @@ class TurnLog:
 
     def __init__(self, folder: Path) -> None:
         self._path = folder / LOG_FILE
-        self._descriptor = -1
         with ExitStack() as opened:
             try:
                 self._lock = os.open(folder / LOCK_FILE, os.O_RDWR | os.O_CREAT | _NO_LINK, 0o600)
@@ -48,8 +47,8 @@ class TurnLog:
                         f"{folder} is open as a memory already: close that one, or ask it, as by the server that has it"
                     )
                 remove_leftovers(folder)
-                self.records, length = self._read()
-                self._open(length)
+                self.records, self._length = self._read()
+                self._open()
                 flush_folder(folder, below=False)
             except OSError as error:
                 raise ProviderError(
@@ -59,37 +58,43 @@ class TurnLog:
 
     def append(self, record: Record) -> None:
         """Write a record, and return when it is on disk; a ProviderError if it is not, and the log is as before."""
-        length = os.fstat(self._descriptor).st_size
+        line = _to_line(record)
         try:
-            _write(self._descriptor, _to_line(record))
+            if os.fstat(self._descriptor).st_size != self._length:  # a write failed before, and so did its undoing
+                os.ftruncate(self._descriptor, self._length)
+            _write(self._descriptor, line)
             os.fsync(self._descriptor)
         except OSError as error:
-            os.ftruncate(self._descriptor, length)
+            with suppress(OSError):
+                os.ftruncate(self._descriptor, self._length)
             raise ProviderError(
                 f"{self._path} could not be written ({error}), and nothing was stored: free some space, then try again"
             ) from error
+        self._length += len(line)
 
     def replace(self, records: Sequence[Record]) -> None:
         """Put other records in the place of all; if the process is killed, all are the old ones or the new ones."""
-        with atomic_file(self._path) as temporary:
-            temporary.write_bytes(b"".join(map(_to_line, records)))
-            temporary.chmod(0o600)
-        self._open()
+        data = b"".join(map(_to_line, records))
+        os.close(self._descriptor)  # Windows replaces no file that is open
+        try:
+            with atomic_file(self._path) as temporary:
+                temporary.write_bytes(data)
+                temporary.chmod(0o600)
+            self._length = len(data)
+        finally:
+            self._open()
 
     def close(self) -> None:
         """Let the log go, so that it can be opened again."""
         os.close(self._descriptor)
         os.close(self._lock)
 
-    def _open(self, length: int | None = None) -> None:
-        """Open the file to append; what stands behind `length` bytes goes."""
-        descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_APPEND | _NO_LINK, 0o600)
-        if length is not None and os.fstat(descriptor).st_size > length:
-            os.ftruncate(descriptor, length)
-            os.fsync(descriptor)
-        if self._descriptor >= 0:
-            os.close(self._descriptor)
-        self._descriptor = descriptor
+    def _open(self) -> None:
+        """Open the file to append; what stands behind its records goes."""
+        self._descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_APPEND | _NO_LINK, 0o600)
+        if os.fstat(self._descriptor).st_size > self._length:
+            os.ftruncate(self._descriptor, self._length)
+            os.fsync(self._descriptor)
 
     def _read(self) -> tuple[list[Record], int]:
         """Return the records, and the number of bytes that they take."""

@@ -12,11 +12,12 @@ from clew.errors import InputError
 from clew.graph.snapshot.snapshot import Snapshot
 from clew.index import Index
 from clew.memory.state import Removal
-from clew.memory.turns import FIELDS, all_of, conditions_of, filter_time
+from clew.memory.turns import FIELDS, all_of, conditions_of, limit_time
 from clew.memory.waiting import Relevance, TurnColumns, WaitingTurn, insert_turns
 from clew.plugins.arguments import check_count, check_string
 from clew.plugins.records import SettingsRecord
 from clew.query.filters import parse_filter
+from clew.query.time_limits import NO_LIMITS, TimeLimits
 from clew.types import AUTO_RETRIEVER, Evidence, Filter, Passage
 
 NOTHING_FOUND = "nothing is remembered of this user, session and time"
@@ -32,6 +33,7 @@ class RecallRequest:
     where: Filter | None = None
     k: int = 5
     retriever: str | SettingsRecord = AUTO_RETRIEVER
+    times: TimeLimits = NO_LIMITS
 
     @classmethod
     def select(
@@ -50,9 +52,14 @@ class RecallRequest:
         check_count(k, "k", least=1)
         if where is not None:
             parse_filter(where)  # by itself, so that it closes no bracket
-        return cls(
-            question, all_of(*conditions_of(user=user, session=session), filter_time(as_of), where), k, retriever
-        )
+        times, moment = limit_time(as_of)
+        wanted = all_of(*conditions_of(user=user, session=session), moment, where)
+        return cls(question, wanted, k, retriever, times)
+
+    @property
+    def limited(self) -> Filter | None:
+        """The filter with the limits of time."""
+        return self.times.restrict(self.where)
 
 
 def recall_turns(
@@ -63,7 +70,7 @@ def recall_turns(
     What waits has to be read before the version is leased: a turn that is merged meanwhile is then in both, never in
     none, and one that is in both is shown from the version.
     """
-    turns = select_turns(waiting, request.where)
+    turns = select_turns(waiting, request.limited)
     if request.where is not None and not has_fields(index, waiting, request.where):
         raise InputError(f"nothing that is remembered has some field of the filter {request.where!r}: correct its name")
     found = search_version(index, removals, request)
@@ -84,9 +91,9 @@ def search_version(index: Index, removals: Sequence[Removal], request: RecallReq
     parts = [removal.rest for removal in removals]
     rest = [part for part in parts if fit_filter(index, part) == part]  # else it has nothing that is removed
     where = fit_filter(index, all_of(request.where, *rest))
-    if len(index.context.scope) and not index.context.scope.mask(where).any():
-        return Evidence(notes=(NOTHING_FOUND,))
-    return index.search(request.question, request.k, request.retriever, where)
+    if len(index.context.scope) and not index.context.scope.mask(request.times.restrict(where)).any():
+        return Evidence(notes=(NOTHING_FOUND,), as_of=request.times.day)
+    return index.search(request.question, request.k, request.retriever, where, times=request.times)
 
 
 def has_fields(index: Index, waiting: Mapping[str, WaitingTurn], where: Filter) -> bool:

@@ -32,7 +32,7 @@ class Removal:
 
 @final
 class MemoryState:
-    """What the log of an index holds; each change is on disk when its call returns.
+    """The content of the log of an index; each change is on disk when its call returns.
 
     `prepare` makes of turns what questions find. Errors of the constructor are those of `TurnLog`.
 

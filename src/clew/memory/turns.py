@@ -9,6 +9,7 @@ from typing import Any
 from clew.errors import InputError
 from clew.models.validation import require_unicode
 from clew.plugins.arguments import check_string, describe_value
+from clew.query.time_limits import NO_LIMITS, TimeLimits
 from clew.types import Document, Filter
 
 USER, SESSION, SPEAKER, TIME = "user", "session", "speaker", "time"
@@ -16,7 +17,6 @@ FIELDS = frozenset({USER, SESSION, SPEAKER, TIME})
 """The keys of a turn's metadata; one that is not given is absent."""
 _MAX_NAME = 200  # characters of an id, a user, a session or a speaker
 _DAY_CHARACTERS = 10  # of 2024-04-02
-_END_OF_DAY = "T24"  # sorts behind all times of a day
 
 
 def make_turn(
@@ -87,12 +87,23 @@ def exclude(**fields: str) -> Filter:
     )
 
 
-def filter_time(as_of: str | date | None) -> Filter | None:
-    """Return the condition of turns said at a time or before, on a day or before its end; None for all."""
+def limit_time(as_of: str | date | None) -> tuple[TimeLimits, Filter | None]:
+    """Return the days that are seen as of a time, and the condition of turns of its day that are no later than it.
+
+    A day, month or year, as people write them, counts to its end; None is today's state. InputError: it is no time.
+    """
     if as_of is None:
-        return None
-    last = format_time(as_of)
-    return f"\"{TIME}\" <= '{last}{_END_OF_DAY if len(last) == _DAY_CHARACTERS else ''}'"
+        return NO_LIMITS, None
+    try:
+        last = format_time(as_of)
+    except InputError:
+        if not isinstance(as_of, str):
+            raise
+        limits = TimeLimits(as_of)
+        _ = limits.day  # raises what is wrong with it
+        return limits, None
+    has_hours = len(last) > _DAY_CHARACTERS
+    return TimeLimits(last[:_DAY_CHARACTERS]), f'"{TIME}" IS NULL OR "{TIME}" <= \'{last}\'' if has_hours else None
 
 
 def all_of(*conditions: Filter | None) -> Filter | None:

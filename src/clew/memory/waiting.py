@@ -17,9 +17,9 @@ from clew.index import Index
 from clew.indexing.batches import encode_passages
 from clew.indexing.chunking import Chunker
 from clew.protocols import Encoder
-from clew.query.conditions import Column, Row, field_value
+from clew.query.conditions import OWN_FIELDS, Column, Row, field_value
 from clew.text.normalization import Analyzer
-from clew.types import Document, Passage, Scored
+from clew.types import FIRST_DAY, LAST_DAY, Document, Passage, Scored
 
 
 @final
@@ -36,8 +36,10 @@ class WaitingTurn:
     def row(self) -> Row:
         """The fields that filters read."""
         document = self.document
-        own = {"id": self.passages[0].id, "document_id": document.id, "title": document.title}
-        return {**document.metadata, **own}
+        time = self.passages[0].time
+        days = (None, None) if time is None else (time.first or FIRST_DAY, time.last or LAST_DAY)
+        own = (self.passages[0].id, document.id, document.title, *days)
+        return {**document.metadata, **dict(zip(OWN_FIELDS, own, strict=True))}
 
 
 def prepare_turns(documents: Sequence[Document], chunker: Chunker, encoder: Encoder | None) -> list[WaitingTurn]:

@@ -355,7 +355,7 @@ class RecallRequest(Record):
     user: Name = Field(default="", description="Only turns of this user.")
     session: Name = Field(default="", description="Only turns of this conversation.")
     as_of: str | None = Field(
-        default=None, max_length=64, description="Only turns of this time, in ISO 8601, or before."
+        default=None, max_length=64, description="Only turns of this time, a day, month or year too, or before."
     )
     k: int = Field(default=5, ge=1, le=MAX_K, description="Turns, at most.")
 

@@ -119,7 +119,7 @@ class RecalledTurn(records.Record):
 
 
 class RecalledTurns(records.Record):
-    """What was said that bears on a question, best first."""
+    """Turns that bear on a question, best first."""
 
     index: str
     turns: list[RecalledTurn]
