@@ -39,7 +39,7 @@ def search(index: Index, name: str, question: str, k: int = 10, where: str | Non
 
 def example_questions() -> list[str]:
     lines = (EXAMPLES / "questions.jsonl").read_text(encoding="utf-8").splitlines()
-    return [json.loads(line)["question"] for line in lines]
+    return [json.loads(line)["question"] for line in lines][::5]  # of each kind one or two
 
 
 def test_a_batch_equals_its_questions_one_by_one(small: Index, name: str) -> None:
