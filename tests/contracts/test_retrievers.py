@@ -158,9 +158,13 @@ HOSTILE = {
 }
 
 
+WHOLE = ("bm25", "pagerank", "frag", "gfm")
+"""Retrievers that are asked the whole of a long question; all others read questions by the parts of these."""
+
+
 @pytest.mark.parametrize("question", HOSTILE.values(), ids=HOSTILE)
 def test_any_string_is_a_question(small: Index, name: str, question: str) -> None:
-    evidence = search(small, name, question, 5)
+    evidence = search(small, name, question if name in WHOLE else question[:10_000], 5)
     assert len(evidence.passages) <= 5
     check_order(evidence)
 
