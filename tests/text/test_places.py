@@ -87,10 +87,10 @@ def test_a_passage_without_places_has_none() -> None:
 
 def test_places_are_stored_with_the_metadata() -> None:
     passage = Passage("", "", "", "", 0, 0, {"year": 1990}, HEADINGS)
-    times = {"time": Time("2024-03-05", "", "field date"), "times": (StatedTime(0, 4, "1998-01-01", "1998-12-31"),)}
-    for stored in (passage, replace(passage, **times), replace(passage, places=(), times=times["times"])):
-        read = unpack_metadata(canonical_json(pack_metadata(stored), ""))
-        assert replace(passage, **read) == stored
+    stated = (StatedTime(0, 4, "1998-01-01", "1998-12-31"),)
+    dated = replace(passage, time=Time("2024-03-05", "", "field date"), times=stated)
+    for stored in (passage, dated, replace(passage, places=(), times=stated)):
+        assert replace(passage, **unpack_metadata(canonical_json(pack_metadata(stored), ""))) == stored
     assert pack_metadata(replace(passage, places=())) == {"year": 1990}  # indexes without places are as they were
 
 
