@@ -1,10 +1,10 @@
-"""The choice of a device."""
+"""The choice of a device, and the thread beside the caller."""
 
 import pytest
 import torch
 
 from clew.errors import InputError
-from clew.models.threads import check_device, choose_device
+from clew.models.threads import BackgroundThread, check_device, choose_device
 from tests.faults.python_process import run_python
 
 
@@ -32,3 +32,13 @@ def test_auto_and_cpu_are_checked_without_torch() -> None:
         "assert 'torch' not in sys.modules"
     )
     run_python(program)
+
+
+def test_a_background_thread_is_lent_to_a_caller_that_is_alone() -> None:
+    thread = BackgroundThread("clew-test")
+    with thread.borrow() as first:
+        assert first is thread
+        with thread.borrow() as second:
+            assert second is None
+    with thread.borrow() as alone:
+        assert alone is thread

@@ -8,7 +8,7 @@ import pytest
 from clew.index import Index, create
 from clew.models.encoders.int4_e5 import Int4E5
 from clew.retrievers.hybrid import Hybrid, HybridWeights, build_hybrid
-from clew.text.normalization import Analyzer
+from clew.text.normalization import find_terms
 from clew.types import Document
 from tests.small_index import DOCUMENTS
 
@@ -19,9 +19,9 @@ def test_a_score_is_the_best_cosine_and_the_share_of_the_words(small: Index) -> 
     context, s = small.context, small.snapshot
     vector = context.encode_questions([question])[0]
     count = len(s.passage_ids)
-    terms = [set(Analyzer().terms(f"{s.titles[row]} {s.texts[row]}")) for row in range(count)]
+    terms = [set(find_terms(f"{s.titles[row]} {s.texts[row]}")) for row in range(count)]
     most = 0.0
-    for word in Analyzer().terms(question):
+    for word in find_terms(question):
         holders = sum(word in own for own in terms)
         most += np.log(1 + (count - holders + 0.5) / (holders + 0.5))
     query = context.lexical.query(question)

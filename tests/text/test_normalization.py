@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clew.text.normalization import fold, key_hash, name_key, strip_parentheses, tokens
+from clew.text.normalization import fold, key_hash, key_hashes, name_key, strip_parentheses, tokens, word_runs
 
 ANY = st.text(st.characters())  # lone surrogates too
 
@@ -16,6 +16,20 @@ def test_token_spans_are_ordered_and_match_the_text(text: str) -> None:
         assert end <= token.start < token.end <= len(text)
         assert token.key == fold(text[token.start : token.end])
         end = token.end
+
+
+@given(ANY, st.integers(1, 4))
+def test_runs_are_all_words_that_stand_side_by_side(text: str, most: int) -> None:
+    words = tokens(text)
+    runs, keys = word_runs(words, most)
+    bounds = [(first, last) for first in range(len(words)) for last in range(first + 1, len(words) + 1)]
+    assert runs == [(first, last) for first, last in bounds if last - first <= most]
+    assert keys == [" ".join(word.key for word in words[first:last]) for first, last in runs]
+
+
+@given(st.lists(ANY), st.integers(0, 2**64 - 1))
+def test_hashes_of_keys_are_those_of_each(keys: list[str], salt: int) -> None:
+    assert key_hashes(keys, salt).tolist() == [key_hash(key, salt) for key in keys]
 
 
 @given(ANY)

@@ -52,10 +52,12 @@ class StringArray(Sequence[str]):
     def __getitem__(self, index: int | slice) -> str | list[str]:
         if isinstance(index, slice):
             return [self[i] for i in range(*index.indices(len(self)))]
-        if not -len(self) <= index < len(self):
-            raise IndexError(f"string {index} of {len(self)}")
-        position = index % len(self)
-        return self.data[self.offsets[position] : self.offsets[position + 1]].tobytes().decode()
+        count = len(self.offsets) - 1
+        if not -count <= index < count:
+            raise IndexError(f"string {index} of {count}")
+        position = index % count
+        start, end = self.offsets[position : position + 2].tolist()
+        return self.data[start:end].tobytes().decode()
 
     def __iter__(self) -> Iterator[str]:
         data = self.data.tobytes()

@@ -18,7 +18,7 @@ from clew.indexing.batches import encode_passages
 from clew.indexing.chunking import Chunker
 from clew.protocols import Encoder
 from clew.query.conditions import OWN_FIELDS, Column, Row, field_value
-from clew.text.normalization import Analyzer
+from clew.text.normalization import find_terms
 from clew.types import FIRST_DAY, LAST_DAY, Document, Passage, Scored
 
 
@@ -49,8 +49,7 @@ def prepare_turns(documents: Sequence[Document], chunker: Chunker, encoder: Enco
     vectors = np.zeros((len(passages), 0), dtype=np.float32)
     if encoder is not None and passages:
         vectors = encode_passages(encoder, [(passage.title, passage.text) for passage in passages])
-    analyzer = Analyzer()
-    terms = [frozenset(analyzer.terms(f"{passage.title} {passage.text}")) for passage in passages]
+    terms = [frozenset(find_terms(f"{passage.title} {passage.text}")) for passage in passages]
     turns, start = [], 0
     for document, own in zip(documents, split, strict=True):
         end = start + len(own)
@@ -97,8 +96,7 @@ class Relevance:
         if not passages:
             return []
         positions = np.array([self._snapshot.position(passage.id) for passage in passages], dtype=np.int32)
-        analyzer = Analyzer()
-        shares = [self._share(frozenset(analyzer.terms(f"{p.title} {p.text}"))) for p in passages]
+        shares = [self._share(frozenset(find_terms(f"{p.title} {p.text}"))) for p in passages]
         cosines = self._cosines(self._snapshot.vectors.rows(positions))
         return [share + float(cosine) for share, cosine in zip(shares, cosines, strict=True)]
 

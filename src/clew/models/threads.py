@@ -9,8 +9,9 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from typing import Any, Generic, TypeVar, final
@@ -98,6 +99,17 @@ class BackgroundThread:
         self._owner = 0  # process of the executor
         self._executor: ThreadPoolExecutor | None = None
         self._latest: Future[Any] | None = None
+        self._callers: list[object] = []  # of `borrow`; without a lock, which a fork might find held
+
+    @contextmanager
+    def borrow(self) -> Iterator["BackgroundThread | None"]:
+        """Lend this thread, or None where another caller is inside: the cores have work, and handing it over costs."""
+        caller = object()
+        self._callers.append(caller)
+        try:
+            yield self if len(self._callers) == 1 else None
+        finally:
+            self._callers.remove(caller)
 
     def submit(self, work: Callable[[], ResultT]) -> "Future[ResultT]":
         """Return the future result of some work, which has begun unless other work is before it.

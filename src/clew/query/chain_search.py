@@ -233,9 +233,9 @@ class ChainSearch:
         """Return the entities that a question names, ascending, and the positions among its words of their names'."""
         found: dict[int, set[int]] = {}
         for name in linked.linked_names:
-            own = self._lexical.query(linked.text_of(name)).terms
+            own = np.flatnonzero(np.isin(words, self._lexical.query(linked.text_of(name)).terms)).tolist()
             for entity in name.entities:
-                found.setdefault(entity, set()).update(np.flatnonzero(np.isin(words, own)).tolist())
+                found.setdefault(entity, set()).update(own)
         entities = sorted(found)
         return np.array(entities, dtype=np.int32), [np.array(sorted(found[e]), dtype=np.int32) for e in entities]
 

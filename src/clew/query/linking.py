@@ -21,7 +21,7 @@ from clew.query.visible_names import NameTable
 from clew.text.casing import COMMON_WORDS, looks_like_name
 from clew.text.identifiers import find_undivided
 from clew.text.mentions import find_mentions
-from clew.text.normalization import Token, key_hash, name_key, token_keys, tokens
+from clew.text.normalization import Token, key_hash, key_hashes, name_key, token_keys, tokens, word_runs
 
 PLACEHOLDER = "it"
 # Words that name no relation; matching skips them.
@@ -193,7 +193,12 @@ def link_question(table: NameTable, question: str) -> LinkedQuestion:
     Short names need capitals only where the question uses capitals at all.
     """
     question = question[:MAX_CHARACTERS]
-    linked = join_names(question, _find_known_names(table, question), name_spans(question))
+    return link_spans(table, question, name_spans(question))
+
+
+def link_spans(table: NameTable, question: str, spans: Sequence[tuple[int, int]]) -> LinkedQuestion:
+    """Link a question as `link_question`, given what `name_spans` returns for it."""
+    linked = join_names(question, _find_known_names(table, question), spans)
     return replace(linked, names=tuple(_mark_separated(table, question, name) for name in linked.names))
 
 
@@ -277,18 +282,11 @@ def _find_known_names(table: NameTable, question: str) -> list[LinkedName]:
 
 def _known_runs(table: NameTable, words: Sequence[Token]) -> dict[int, list[int]]:
     """Return for the words at which a known name begins the numbers of its words; all runs are looked up at once."""
-    places: list[tuple[int, int]] = []
-    hashes: list[int] = []
-    for first in range(len(words)):
-        key = ""
-        for length, word in enumerate(words[first : first + MAX_NAME_TOKENS], 1):
-            key = f"{key} {word.key}" if key else word.key
-            places.append((first, length))
-            hashes.append(key_hash(key, table.salt))
+    places, keys = word_runs(words, MAX_NAME_TOKENS)
     runs: dict[int, list[int]] = {}
-    for at in np.flatnonzero(table.has_keys(np.array(hashes, dtype=np.uint64))).tolist():
-        first, length = places[at]
-        runs.setdefault(first, []).append(length)
+    for at in np.flatnonzero(table.has_keys(key_hashes(keys, table.salt))).tolist():
+        first, last = places[at]
+        runs.setdefault(first, []).append(last - first)
     return runs
 
 

@@ -22,6 +22,7 @@ from clew.plugins.tracing import trace_calls
 from clew.query.conditions import ArrayStore
 from clew.query.linking import (
     FUNCTION_WORDS,
+    MAX_CHARACTERS,
     MAX_NAME_TOKENS,
     LinkedName,
     LinkedQuestion,
@@ -29,7 +30,7 @@ from clew.query.linking import (
     describe_similar_name,
     find_topic_entities,
     join_names,
-    link_question,
+    link_spans,
     name_spans,
 )
 from clew.query.misspelt_names import SimilarName, UnknownNames
@@ -78,10 +79,11 @@ class QuestionLinker:
     @trace_calls("clew.link")
     def link(self, question: str) -> LinkedQuestion:
         """Return a question with its names."""
-        linked = link_question(self._table, question)
+        text = question[:MAX_CHARACTERS]
+        spans = name_spans(text)
+        linked = link_spans(self._table, text, spans)
         if self._unknown is None:
             return linked
-        spans = name_spans(linked.text)
         found = self._find_similar_names(linked.text, spans, linked.linked_names)
         if not found:
             return linked

@@ -5,6 +5,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 
@@ -81,6 +82,11 @@ def insert_empty_questions(questions: Sequence[str], evidence: Iterable[Evidence
     return [next(results) if question.strip() else empty_question_evidence() for question in questions]
 
 
+class _Quote(NamedTuple):
+    passage: int
+    citation: Citation
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class ChainQuoter:
     """Quotes the chains of one index."""
@@ -108,41 +114,40 @@ class ChainQuoter:
         for row, joined, score in zip(sentences.tolist(), bridges.tolist(), chains.scores[at].tolist(), strict=True):
             members = tuple(sentence for sentence in row if sentence >= 0)
             if len(members) > 1 and members not in found:
-                cited = tuple(quotes[sentence] for sentence in members)
+                own = [quotes[sentence] for sentence in members]
                 names = [
                     self._name(bridge, before, quote, allowed)
-                    for bridge, (before, quote) in zip(joined, pairwise(cited), strict=False)
+                    for bridge, (before, quote) in zip(joined, pairwise(own), strict=False)
                 ]
                 joints = tuple(name for name in names if name is not None)
                 if len(joints) == len(names):
-                    found[members] = Scored(SentenceChain(cited, joints), score)
+                    found[members] = Scored(SentenceChain(tuple(quote.citation for quote in own), joints), score)
         return tuple(found.values())
 
-    def _cite(self, sentences: IntArray) -> dict[int, Citation]:
+    def _cite(self, sentences: IntArray) -> dict[int, _Quote]:
         passages = np.searchsorted(self.sentences.offsets, sentences, "right") - 1
         spans = self.sentences.spans[sentences]
         read = {passage: self.snapshot.passage(passage) for passage in set(passages.tolist())}
         rows = zip(sentences.tolist(), passages.tolist(), spans.tolist(), strict=True)
         return {
-            sentence: read[passage].cite(*without_headings(read[passage].text, start, end))
+            sentence: _Quote(passage, read[passage].cite(*without_headings(read[passage].text, start, end)))
             for sentence, passage, (start, end) in rows
         }
 
-    def _name(self, bridge: int, before: Citation, citation: Citation, allowed: BoolArray) -> str | None:
+    def _name(self, bridge: int, before: _Quote, quote: _Quote, allowed: BoolArray) -> str | None:
         """Return the name of an entity, or the word that a term is of, as a sentence has it.
 
         None for a pronoun or another word that says nothing of what it joins, and where only passages beside the
         allowed ones say that the entity has a name of this passage, or that it and the name in the sentence before are
         of one.
         """
-        sentence, passage = citation.quote, self.snapshot.position(citation.passage_id)
         if bridge >= 0:
-            found = find_spelling(self.snapshot, passage, bridge, allowed)
+            found = find_spelling(self.snapshot, quote.passage, bridge, allowed)
             if allowed.all():
                 return found or self.snapshot.entities[bridge]
-            other = find_spelling(self.snapshot, self.snapshot.position(before.passage_id), bridge, allowed)
+            other = find_spelling(self.snapshot, before.passage, bridge, allowed)
             return found if found and are_tied(self.snapshot, bridge, found, other, allowed) else None
-        wanted = int(self.lexical.terms[-1 - bridge])
+        wanted, sentence = int(self.lexical.terms[-1 - bridge]), quote.citation.quote
         words = tokens(sentence)
         spans = [
             (term, word.start, word.end) for term, word in zip(terms_of_words(w.key for w in words), words, strict=True)

@@ -132,18 +132,34 @@ def open_version_retriever(version: OpenVersion, spec: str | SettingsRecord, pat
 
 
 def _view_evidence(question: str, retriever: str, version: int, found: Evidence) -> records.Evidence:
+    names = tuple(records.Passage.model_fields)
     passages = [
-        records.FoundPassage(score=each.score, **records.Passage.model_validate(each.item).model_dump())
+        records.FoundPassage(score=each.score, **{name: getattr(each.item, name) for name in names})
         for each in found.passages
     ]
-    given = {"question": question, "retriever": retriever, "version": version, "passages": passages}
-    return records.Evidence.model_validate(found.to_dict() | given)
+    return records.Evidence(
+        question=question,
+        retriever=retriever,
+        version=version,
+        passages=passages,
+        paths=[records.FoundPath(score=path.score, triples=path.item) for path in found.paths],
+        notes=found.notes,
+        usage=found.usage,
+        steps=found.steps,
+        topics=found.topics,
+        chains=[
+            records.FoundChain(score=chain.score, sentences=chain.item.sentences, bridges=chain.item.bridges)
+            for chain in found.chains
+        ],
+        as_of=found.as_of,
+    )
 
 
 def _view_answer(index: str, found: records.Evidence, answer: Answer) -> records.Answer:
     failure = "" if answer.failure is None else "the language model gave no usable reply"
     given = {"index": index, "version": found.version, "question": found.question, "retriever": found.retriever}
-    return records.Answer.model_validate(answer.to_dict() | given | {"failure": failure, "evidence": found})
+    own = replace(answer, evidence=Evidence()).to_dict()  # without the evidence, which is viewed already
+    return records.Answer.model_validate(own | given | {"failure": failure, "evidence": found})
 
 
 def choose_retriever(choice: str | records.RetrieverChoice, rerank: str = "none") -> str | SettingsRecord:

@@ -23,6 +23,7 @@ from array import array
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, final
 
@@ -35,7 +36,7 @@ from clew.arrays.mapped_files import map_array
 from clew.errors import IndexFormatError, InputError, ProviderError
 from clew.text.best_passages import LAYERS, best_passages, layer_postings
 from clew.text.identifiers import MARKED, find_identifiers, identifier_terms, question_terms
-from clew.text.normalization import Analyzer, key_hash, terms_of_words, tokens
+from clew.text.normalization import find_terms, key_hash, terms_of_words, tokens
 from clew.text.row_scores import fill_rows, length_norms, score_rows, term_slots
 
 DEFAULT_K1, DEFAULT_B = 1.5, 0.75
@@ -49,6 +50,7 @@ _ARRAYS = {
 _READ_BY_NUMPY = 30_000  # postings: up to this number numpy is faster than loading the compiled functions
 _TABLES = ("layer_offsets", "layer_bounds")
 _NUMBERS = ("mean_length", "k1", "b")
+_hash_term = lru_cache(maxsize=1 << 15)(key_hash)
 
 
 @final
@@ -65,13 +67,12 @@ class TermCounts:
 
 def count_terms(texts: Iterable[str]) -> TermCounts:
     """Return the terms of texts, counted in one pass."""
-    analyzer = Analyzer()
     numbers: dict[int, int] = {}
     number_of_term: dict[str, int] = {}
     terms, counts, sizes, lengths = array("i"), array("i"), [0], []
     for text in texts:
         row: dict[int, int] = {}
-        own = analyzer.terms(text)
+        own = find_terms(text)
         inner = (term for *_, written in find_identifiers(text, tokens(text)) for term in identifier_terms(written))
         for term in (*own, *inner):
             number = number_of_term.get(term)
@@ -189,7 +190,7 @@ class BM25Index:
 
     def query(self, question: str) -> QueryTerms:
         """Return the terms of a question, which may be any text."""
-        return self._known_terms([*Analyzer().terms(question), *question_terms(question)])
+        return self._known_terms([*find_terms(question), *question_terms(question)])
 
     def query_identifiers(self, question: str) -> QueryTerms:
         """Return those terms of a question that stand for identifiers, or for two neighbouring parts of one.
@@ -197,12 +198,12 @@ class BM25Index:
         Those are all words of a question that has no others than with digits, as `4521`; none is a term that spells
         a word of more passages, as an odd `CounTry` does.
         """
-        words = Analyzer().terms(question)
+        words = find_terms(question)
         if words and all(not word.isalpha() for word in words):
             return self._known_terms(words)
         terms = [term for term in question_terms(question) if term[0] == MARKED[0]]
         spelt = terms_of_words(term[1:] for term in terms)
-        pairs = [[key_hash(term), key_hash(word)] for term, word in zip(terms, spelt, strict=True)]
+        pairs = [[_hash_term(term), _hash_term(word)] for term, word in zip(terms, spelt, strict=True)]
         if not pairs or not len(self.terms):
             return self._known_terms([])
         holders = self._count_holders(np.array(pairs, dtype=np.uint64))
@@ -210,13 +211,13 @@ class BM25Index:
 
     def weigh_words(self, question: str) -> float:
         """Return the weight of a question's words, as in `query`; those that no passage has count as the rarest."""
-        words = Analyzer().terms(question)
+        words = find_terms(question)
         known = self._known_terms(words)
         return float(known.weights.sum()) + (len(set(words)) - len(known.terms)) * math.log(2 * len(self) + 2)
 
     def weigh_terms(self, question: str) -> dict[str, float]:
         """Return the terms of a question's words by their rarity; those that no passage has are the rarest."""
-        terms = sorted(set(Analyzer().terms(question)))
+        terms = sorted(set(find_terms(question)))
         holders = (
             self._count_holders(np.array([key_hash(term) for term in terms], dtype=np.uint64)) if len(self) else ()
         )
@@ -225,7 +226,7 @@ class BM25Index:
         return dict(zip(terms, weights.tolist(), strict=True))
 
     def _known_terms(self, terms: Sequence[str]) -> QueryTerms:
-        counts = Counter(map(key_hash, terms))
+        counts = Counter(map(_hash_term, terms))
         hashes = np.sort(np.fromiter(counts, dtype=np.uint64, count=len(counts)))
         if not len(hashes) or not len(self.terms):
             return QueryTerms.from_weights(np.zeros(0, dtype=np.int32), np.zeros(0))
@@ -233,8 +234,8 @@ class BM25Index:
         known = self.terms[columns] == hashes
         columns = columns[known]
         marked = [term for term in terms if term[0] in MARKED]  # a joined term is as frequent as the word it spells
-        words = map(key_hash, terms_of_words(term[1:] for term in marked))
-        spelt = dict(zip(map(key_hash, marked), words, strict=True))
+        words = map(_hash_term, terms_of_words(term[1:] for term in marked))
+        spelt = dict(zip(map(_hash_term, marked), words, strict=True))
         counted = np.array([[term, spelt.get(term, term)] for term in hashes[known].tolist()], dtype=np.uint64)
         holders = self._count_holders(counted.reshape(-1, 2)).max(axis=1)
         rarity = np.log(1.0 + (len(self) - holders + 0.5) / (holders + 0.5))
@@ -254,7 +255,7 @@ class BM25Index:
         terms = terms_of_words(keys)
         if not len(self.terms):
             return [not term for term in terms]
-        hashes = np.array([key_hash(term) for term in terms], dtype=np.uint64)
+        hashes = np.array([_hash_term(term) for term in terms], dtype=np.uint64)
         columns = np.minimum(self.terms.searchsorted(hashes), len(self.terms) - 1)
         is_term = self.terms[columns] == hashes
         if allowed is not None:

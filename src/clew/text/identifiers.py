@@ -10,7 +10,7 @@ Source: none. Differs from the source: nothing.
 
 import re
 from collections.abc import Sequence
-from functools import lru_cache
+from functools import cache, lru_cache
 from itertools import pairwise
 from string import ascii_letters
 
@@ -60,7 +60,17 @@ def find_joiners(codes: NDArray[np.uint32], starts: LongArray, ends: LongArray) 
 
 
 def _is_one_of(codes: NDArray[np.uint32], letters: str) -> BoolArray:
-    return np.isin(codes, [ord(letter) for letter in letters])
+    table = _membership(letters)
+    return table[np.minimum(codes, len(table) - 1)]
+
+
+@cache
+def _membership(letters: str) -> BoolArray:
+    """Return for each code up to the one after the highest of some letters whether it is one of theirs."""
+    codes = [ord(letter) for letter in letters]
+    table = np.zeros(max(codes) + 2, dtype=np.bool_)
+    table[codes] = True
+    return table
 
 
 def join_words(joiners: NDArray[np.uint16], words: IntArray, written: Sequence[str]) -> list[tuple[int, int, str]]:

@@ -5,13 +5,16 @@ script: ASCII ones by the English one.
 """
 
 import re
+import threading
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from hashlib import blake2b
 from itertools import pairwise
 from typing import NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
 from Stemmer import Stemmer
 
 ARTICLES = frozenset({"the", "a", "an"})
@@ -119,6 +122,19 @@ def tokens(text: str) -> list[Token]:
     return [make((fold_word(match.group()), *match.span())) for match in _word_pattern(text).finditer(text)]
 
 
+def word_runs(words: Sequence[Token], most: int) -> tuple[list[tuple[int, int]], list[str]]:
+    """Return the runs of at most `most` words, as the first word and the one after the last, and their keys."""
+    runs: list[tuple[int, int]] = []
+    keys: list[str] = []
+    for first in range(len(words)):
+        key = ""
+        for last, word in enumerate(words[first : first + most], first + 1):
+            key = f"{key} {word.key}" if key else word.key
+            runs.append((first, last))
+            keys.append(key)
+    return runs, keys
+
+
 def token_keys(text: str) -> list[str]:
     """Return the keys of `tokens(text)`, which is faster without the spans."""
     words = _word_pattern(text).findall(text.lower() if text.isascii() else text)
@@ -161,6 +177,13 @@ def key_hash(key: str, salt: int = 0) -> int:
     return int.from_bytes(blake2b(encoded, digest_size=8, salt=salt.to_bytes(8, "little")).digest(), "little")
 
 
+def key_hashes(keys: Iterable[str], salt: int = 0) -> NDArray[np.uint64]:
+    """Return the hashes (n,) of keys, as `key_hash`."""
+    own, encoded = salt.to_bytes(8, "little"), [key.encode("utf-8", "surrogatepass") for key in keys]
+    digests = b"".join([blake2b(key, digest_size=8, salt=own).digest() for key in encoded])
+    return np.frombuffer(digests, dtype="<u8")
+
+
 def is_identifier(name: str) -> bool:
     """Return whether a name is an identifier of Freebase (`m.02mjmr`) or Wikidata (`Q42`), or an IRI (`<http://...>`)."""
     return _IDENTIFIER.fullmatch(name) is not None
@@ -175,7 +198,6 @@ STOP_WORDS = frozenset(
 
 def terms_of_words(keys: Iterable[str]) -> list[str]:
     """Return the term of each folded word (see `clew.text.normalization.token_keys`), "" for a word that is none."""
-    stem = Analyzer().stem
     return ["" if key in STOP_WORDS else stem(key) for key in keys]
 
 
@@ -186,27 +208,25 @@ _LANGUAGE_OF_LETTERS = (
 """Languages by the last letter of their script, "" for scripts whose words stay; so do those of all later scripts."""
 
 
-class Analyzer:
-    """Splits text into terms; each query gets its own, since a stemmer must not be shared between threads."""
+_own = threading.local()  # a stemmer must not be shared between threads
 
-    def __init__(self) -> None:
-        self._stemmers = {"english": Stemmer("english")}
-        self.stem = lru_cache(maxsize=None)(self._stem)  # a corpus has few distinct words; each is stemmed once
 
-    def _stem(self, key: str) -> str:
-        language = (
-            "english" if key.isascii() else next((name for last, name in _LANGUAGE_OF_LETTERS if key[0] <= last), "")
-        )
-        if not language:
-            return key
-        stemmer = self._stemmers.get(language) or self._stemmers.setdefault(language, Stemmer(language))
-        stem: str = stemmer.stemWord(key)
-        return stem
+@lru_cache(maxsize=1 << 16)
+def stem(key: str) -> str:
+    """Return the stem of a folded word in the language that writes most in its script."""
+    language = "english" if key.isascii() else next((name for last, name in _LANGUAGE_OF_LETTERS if key[0] <= last), "")
+    if not language:
+        return key
+    stemmers: dict[str, Stemmer] = _own.__dict__
+    stemmer = stemmers.get(language) or stemmers.setdefault(language, Stemmer(language))
+    found: str = stemmer.stemWord(key)
+    return found
 
-    def terms(self, text: str) -> list[str]:
-        """Return the terms of a text, in scripts without spaces those of each letter and of each two neighbours."""
-        terms: list[str] = [self.stem(key) for key in token_keys(text) if key not in STOP_WORDS]
-        if not is_plain(text) or "++" in text:
-            # Tokens without a gap occur only where one is a letter of a script without spaces, and in `C++20`.
-            terms += [left.key + right.key for left, right in pairwise(tokens(text)) if left.end == right.start]
-        return terms
+
+def find_terms(text: str) -> list[str]:
+    """Return the terms of a text, in scripts without spaces those of each letter and of each two neighbours."""
+    found = [stem(key) for key in token_keys(text) if key not in STOP_WORDS]
+    if not is_plain(text) or "++" in text:
+        # Tokens without a gap occur only where one is a letter of a script without spaces, and in `C++20`.
+        found += [left.key + right.key for left, right in pairwise(tokens(text)) if left.end == right.start]
+    return found

@@ -189,26 +189,30 @@ class PassageColumns:
         self.starts, self.ends = numbers("starts"), numbers("ends")
         self.vectors = PassageVectors([part.vectors for part in parts], places)
         self.sentences = [part.sentences for part in parts]
-        self._names = [part.names for part in parts]
-        self._starts = [part.starts for part in parts]
+        self._parts = parts
 
     @cached_property
     def are_of_long_documents(self) -> bool:
         """Whether half of the passages or more go on with a document that another passage begins."""
         segments, rows = self.places >> ROW_BITS, self.places & ROW_MASK
-        later = sum(int((self._starts[n][rows[segments == n]] > _BLANK).sum()) for n in range(len(self._starts)))
+        later = sum(int((part.starts[rows[segments == n]] > _BLANK).sum()) for n, part in enumerate(self._parts))
         return 0 < len(self.places) <= 2 * later
+
+    def stored_at(self, position: int) -> tuple[StoredPassages, int]:
+        """Return the segment of a passage, and the passage's row in it."""
+        place = int(self.places[position])
+        return self._parts[place >> ROW_BITS], place & ROW_MASK
 
     def names_at(self, position: int) -> tuple[StoredNames | None, int]:
         """Return the names of the segment of a passage, and the passage's row in it."""
-        place = int(self.places[position])
-        return self._names[place >> ROW_BITS], place & ROW_MASK
+        part, row = self.stored_at(position)
+        return part.names, row
 
     def names_of(self, positions: NDArray[np.integer]) -> Iterator[tuple[StoredNames, LongArray]]:
         """Yield the names of each segment that has some of the passages (n,), with their rows (m,) in it."""
         places = self.places[positions]
         numbers, rows = places >> ROW_BITS, places & ROW_MASK
         for number in np.unique(numbers).tolist():
-            names = self._names[number]
+            names = self._parts[number].names
             if names is not None:
                 yield names, rows[numbers == number]

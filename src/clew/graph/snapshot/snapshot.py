@@ -122,14 +122,15 @@ class Snapshot:
 
     def passage(self, position: int) -> Passage:
         """Return the passage at a position (0 to P - 1)."""
+        stored, row = self.columns.stored_at(position)
         return Passage(
             id=self.passage_ids[position],
-            document_id=self.document_ids[position],
-            title=self.titles[position],
-            text=self.texts[position],
-            start=self.starts[position],
-            end=self.ends[position],
-            **unpack_metadata(self.metadata[position]),
+            document_id=stored.document_ids[row],
+            title=stored.titles[row],
+            text=stored.texts[row],
+            start=int(stored.starts[row]),
+            end=int(stored.ends[row]),
+            **unpack_metadata(stored.metadata[row]),
         )
 
     def position(self, passage_id: str) -> int:

@@ -7,13 +7,14 @@ other document changes what it says.
 
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from clew.arrays import BoolArray, IntArray
-from clew.text.normalization import is_word_character, key_hash, name_key, tokens
+from clew.arrays import BoolArray, IntArray, expand_ranges
+from clew.text.normalization import Token, is_word_character, key_hash, key_hashes, name_key, tokens, word_runs
 from clew.types import Triple
 
 if TYPE_CHECKING:
@@ -85,7 +86,8 @@ def is_name_in(snapshot: "Snapshot", passages: NDArray[np.integer], entity: int,
         if name_hash in of_document or name_hash in names.hashes_of_forms(_forms(snapshot, passage)):
             return True
     return any(
-        name_hash in _run_hashes(snapshot, snapshot.texts[passage])[1] for passage in passages[:_READ_PASSAGES].tolist()
+        np.uint64(name_hash) in _hash_runs(snapshot.texts[passage], snapshot.salt)[2]
+        for passage in passages[:_READ_PASSAGES].tolist()
     )
 
 
@@ -96,14 +98,13 @@ def write_ends(snapshot: "Snapshot", passage: int, position: int, allowed: BoolA
     """
     head, relation, tail = (int(i) for i in snapshot.triples[position])
     names, row = snapshot.columns.names_at(passage)
-    own = np.zeros((0, 3), dtype=np.int32) if names is None else names.triples.row(row)
-    if names is not None and len(own):
+    if names is not None:
+        own, wanted = names.triples.row(row), snapshot.relations[relation]
+        own = own[[names.relations[code] == wanted for code in own[:, 1].tolist()]]
         is_head = _are_names(snapshot, names.hashes_of_forms(own[:, 0]), head)
         is_tail = _are_names(snapshot, names.hashes_of_forms(own[:, 2]), tail)
-        wanted = snapshot.relations[relation]
-        for head_form, code, tail_form in own[is_head & is_tail].tolist():
-            if names.relations[code] == wanted:
-                return names.forms[head_form], names.forms[tail_form]
+        for head_form, _, tail_form in own[is_head & is_tail].tolist():
+            return names.forms[head_form], names.forms[tail_form]
     return find_spelling(snapshot, passage, head, allowed), find_spelling(snapshot, passage, tail, allowed)
 
 
@@ -247,26 +248,20 @@ def _find_run(snapshot: "Snapshot", text: str, entity: int, names: NDArray[np.ui
     """
     if names is not None and not len(names):
         return ""
-    spans, hashes = _run_hashes(snapshot, text)
-    runs = np.array(hashes, dtype=np.uint64)
-    are_names = _are_names(snapshot, runs, entity) if names is None else np.isin(runs, names)
-    found = [spans[i] for i in np.flatnonzero(are_names).tolist()]
+    words, runs, hashes = _hash_runs(text, snapshot.salt)
+    are_names = _are_names(snapshot, hashes, entity) if names is None else np.isin(hashes, names)
+    bounds = [runs[number] for number in np.flatnonzero(are_names).tolist()]
+    found = [(words[first].start, words[last - 1].end) for first, last in bounds]
     start, end = max(found, key=lambda span: (span[1] - span[0], -span[0]), default=(0, 0))
     return text[start:end]
 
 
-def _run_hashes(snapshot: "Snapshot", text: str) -> tuple[Sequence[tuple[int, int]], Sequence[int]]:
-    """Return the spans of all runs of words of a text, and the hashes of their keys."""
+@lru_cache(maxsize=16)  # the paths of a question cross the same passages
+def _hash_runs(text: str, salt: int) -> tuple[Sequence[Token], Sequence[tuple[int, int]], NDArray[np.uint64]]:
+    """Return the words of a text, their runs as of `word_runs`, and the hashes (n,) of the runs' keys."""
     words = tokens(text)
-    spans: list[tuple[int, int]] = []
-    hashes: list[int] = []
-    for first in range(len(words)):
-        key = ""
-        for word in words[first : first + _MAX_NAME_WORDS]:
-            key = f"{key} {word.key}" if key else word.key
-            spans.append((words[first].start, word.end))
-            hashes.append(key_hash(key, snapshot.salt))
-    return spans, hashes
+    runs, keys = word_runs(words, _MAX_NAME_WORDS)
+    return words, runs, key_hashes(keys, salt)
 
 
 def _are_names(snapshot: "Snapshot", hashes: NDArray[np.uint64], entity: int) -> BoolArray:
@@ -276,8 +271,8 @@ def _are_names(snapshot: "Snapshot", hashes: NDArray[np.uint64], entity: int) ->
     if not len(known):
         return found
     first, last = known.searchsorted(hashes, side="left"), known.searchsorted(hashes, side="right")
-    for row in np.flatnonzero(last > first).tolist():
-        found[row] = entity in entities[first[row] : last[row]]
+    entries, rows = expand_ranges(first, last - first)
+    found[rows[entities[entries] == entity]] = True
     return found
 
 

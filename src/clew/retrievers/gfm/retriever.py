@@ -78,12 +78,13 @@ class GFMRetriever:
         """Return at most `k` passages a question.
 
         Several questions are scored on all cores, each in its own thread: scored in one batch, the last bits of a score
-        would depend on the other questions. A single question is encoded while its walk runs.
+        would depend on the other questions. A question that is alone is encoded while its walk runs.
         """
         check_k(k, questions)
         allowed = self.scope.mask(where)
         if len(questions) < 2:
-            return [self._retrieve_one(question, k, allowed, self._encoder_thread) for question in questions]
+            with self._encoder_thread.borrow() as thread:
+                return [self._retrieve_one(question, k, allowed, thread) for question in questions]
         with ThreadPoolExecutor(worker_count()) as pool:
             return list(pool.map(lambda question: self._retrieve_one(question, k, allowed, None), questions))
 
