@@ -1,9 +1,12 @@
 """Ordering by score, against sorting in plain Python."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
 from clew.arrays import expand_ranges, sort_distinct, top_order
 from clew.errors import InputError
@@ -63,6 +66,6 @@ def test_ranges_are_written_one_after_the_other(ranges: list[tuple[int, int]]) -
 
 @given(st.lists(st.integers(0, 9), max_size=20), st.sampled_from([np.uint64, np.int64, np.int32]))
 def test_distinct_numbers_are_those_of_a_set(numbers: list[int], dtype: type) -> None:
-    distinct: LongArray = sort_distinct(np.array(numbers, dtype=dtype))
+    distinct: NDArray[np.integer[Any]] = sort_distinct(np.array(numbers, dtype=dtype))
     assert distinct.dtype == dtype
     assert distinct.tolist() == sorted(set(numbers))
