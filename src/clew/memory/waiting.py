@@ -106,7 +106,7 @@ class Relevance:
         return sum(weight for term, weight in self._weights.items() if term in terms) / self._total
 
     def _cosines(self, vectors: FloatArray) -> FloatArray:
-        if not len(self._vector):
+        if vectors.shape[1] != len(self._vector) or not len(self._vector):  # of another encoder by now, or of none
             return np.zeros(len(vectors), dtype=np.float32)
         cosines: FloatArray = vectors @ self._vector
         return cosines
