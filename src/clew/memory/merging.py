@@ -24,7 +24,7 @@ _logger = logging.getLogger(__name__)
 _LOOK_SECONDS = 10.0  # between two looks for commits of other writers, and two tries of a merge that failed
 _LOCKED_SECONDS = 0.5  # between two tries of a removal while another process writes
 PATIENCE_SECONDS = 60.0
-"""How long a removal waits for other processes."""
+"""Seconds that a removal waits for other processes."""
 _MERGE_SHARE = 4.0  # after a merge there is none for so many times its seconds
 _FULL_FRAGMENT, _MAX_FRAGMENTS = 1 << 16, 64  # rows of a large data file; small ones that merges leave, at most
 _FIRST = RecallRequest("What was said of Zzyzxqia?")  # names that nothing has are looked for among all names
