@@ -71,7 +71,7 @@ check-others: $(VENV)/installed-dev
 	$(BIN)/mypy $(OTHER_PLATFORM) darwin --cache-dir .mypy_cache/darwin src lab/src
 	$(BIN)/python docs/generate_cli.py --check
 	$(BIN)/python bench/render_results.py --check
-	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet --clean
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet --clean
 
 faults: $(VENV)/installed-dev  ## Kill commands, or fail their files, at every file operation; takes hours
 	$(BIN)/python -m tests.faults.enumerate $(FAULTS)
@@ -107,7 +107,7 @@ docs: $(VENV)/installed-dev  ## Write docs/cli.md from the command line itself, 
 	$(BIN)/python bench/render_results.py
 
 site: $(VENV)/installed-dev  ## Write the documentation as a site, into site/
-	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet --clean
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet --clean
 
 clean:  ## Remove what the other targets made
 	if test -e $(VENV)/pyvenv.cfg && test -e $(VENV)/installed; then rm -rf $(VENV); fi

@@ -14,6 +14,7 @@ from hypothesis import settings
 import clew
 from clew.index import Index
 from clew.settings import Settings
+from tests.encoded_texts import remember_texts
 from tests.memory_files import find_memory_folder
 from tests.only_this_machine import only_this_machine
 from tests.small_index import DOCUMENTS, make_index
@@ -53,6 +54,12 @@ def _use_memory_for_files() -> None:
 @pytest.fixture(autouse=True, scope="session")
 def _isolate_from_user_and_network() -> Iterator[None]:
     with only_this_machine():
+        yield
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _encode_each_text_once() -> Iterator[None]:
+    with remember_texts():
         yield
 
 

@@ -8,7 +8,6 @@ import re
 import runpy
 import shlex
 import shutil
-import subprocess
 import sys
 import tomllib
 from pathlib import Path
@@ -22,6 +21,7 @@ import clew
 from clew.retrievers import registry
 from clew.settings import Settings
 from tests.faults.commands import load_command, run_clew
+from tests.test_tutorial import run_script
 from tests.tools.loading import load_script
 
 ROOT = Path(__file__).parent.parent
@@ -68,7 +68,7 @@ def test_examples_run_and_print_what_is_shown(page: Path, tmp_path: Path, monkey
     monkeypatch.chdir(tmp_path)
     for block in blocks(page):
         if block.kind == "python":
-            run([sys.executable, "-c", block.body], tmp_path)
+            run_script(block.body, tmp_path / "block.py")
         elif block.kind == "sh":
             for line in block.body.splitlines():
                 if line.startswith("clew "):
@@ -91,12 +91,6 @@ def run_command(line: str) -> str:
     done = run_clew(*arguments)
     assert done.code == 0, f"{line} exited with {done.code}: {done.err}"
     return done.out
-
-
-def run(arguments: list[str], folder: Path) -> str:
-    done = subprocess.run(arguments, cwd=folder, capture_output=True, text=True, check=False, encoding="utf-8")
-    assert done.returncode == 0, f"{arguments} exited with {done.returncode}: {done.stderr}"
-    return done.stdout
 
 
 def plain(output: str) -> str:

@@ -1,12 +1,7 @@
 """The site is built from all documents: none is left out of its contents, and no link of it leads nowhere."""
 
-import os
 import re
-import subprocess
-import sys
 from pathlib import Path
-
-import pytest
 
 ROOT = Path(__file__).parent.parent
 
@@ -38,15 +33,3 @@ def test_each_method_has_a_page_with_a_drawing_and_its_published_form() -> None:
         assert (ROOT / "docs" / "images" / "methods" / f"{name}.svg").is_file()
         assert "preset=paper" in text or "preset paper" in text
         assert "**What our default does differently.**" in text
-
-
-@pytest.mark.slow
-def test_the_site_is_built_without_a_warning(tmp_path: Path) -> None:
-    pytest.importorskip("mkdocstrings")
-    environment = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}
-    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(tmp_path / "site")]
-    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stderr) == (0, "")
-    assert "clew.Index" in (tmp_path / "site" / "reference.html").read_text(encoding="utf-8").replace(
-        "index.Index", "Index"
-    )

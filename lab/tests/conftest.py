@@ -2,6 +2,7 @@
 
 from tests.conftest import (
     _enable_ctrl_c,
+    _encode_each_text_once,
     _isolate_from_user_and_network,
     plain_folder,
     plain_polar,
@@ -13,6 +14,6 @@ from tests.conftest import (
 )
 
 __all__ = [
-    "_enable_ctrl_c", "_isolate_from_user_and_network", "plain_folder", "plain_polar", "polar", "pytest_configure",
-    "pytest_unconfigure", "small", "small_folder",
+    "_enable_ctrl_c", "_encode_each_text_once", "_isolate_from_user_and_network", "plain_folder",
+    "plain_polar", "polar", "pytest_configure", "pytest_unconfigure", "small", "small_folder",
 ]  # fmt: skip

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clew.arrays import expand_ranges, top_order
+from clew.arrays import expand_ranges, sort_distinct, top_order
 from clew.errors import InputError
 
 # Few different values, so that ties are everywhere, at the k-th score too.
@@ -59,3 +59,10 @@ def test_ranges_are_written_one_after_the_other(ranges: list[tuple[int, int]]) -
     assert numbers.tolist() == [start + i for start, size in ranges for i in range(size)]
     assert owners.tolist() == [position for position, (_, size) in enumerate(ranges) for _ in range(size)]
     assert numbers.dtype == owners.dtype == np.int64
+
+
+@given(st.lists(st.integers(0, 9), max_size=20), st.sampled_from([np.uint64, np.int64, np.int32]))
+def test_distinct_numbers_are_those_of_a_set(numbers: list[int], dtype: type) -> None:
+    distinct = sort_distinct(np.array(numbers, dtype=dtype))
+    assert distinct.dtype == dtype
+    assert distinct.tolist() == sorted(set(numbers))

@@ -1,6 +1,6 @@
 """Contract of every encoder; one of sentence-transformers is tested if its weights are installed."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -9,6 +9,7 @@ import pytest
 from clew.errors import InputError
 from clew.models.encoders.registry import DEFAULT_ENCODER, accept_encoder, open_encoder
 from clew.protocols import Encoder
+from tests.encoded_texts import run_for_each_text
 from tests.models.fp32_weights import FOLDER, needs_fp32_weights
 
 NAMES = (
@@ -35,8 +36,9 @@ OWN = "that of docs/extend.md, given as an object"
 
 
 @pytest.fixture(scope="module", params=[*NAMES, OWN])
-def encoder(request: pytest.FixtureRequest, own_part: Callable[[str], dict[str, Any]]) -> Encoder:
-    return accept_encoder(own_part("encoder")["Letters"]()) if request.param == OWN else open_encoder(request.param)
+def encoder(request: pytest.FixtureRequest, own_part: Callable[[str], dict[str, Any]]) -> Iterator[Encoder]:
+    with run_for_each_text():
+        yield accept_encoder(own_part("encoder")["Letters"]()) if request.param == OWN else open_encoder(request.param)
 
 
 def test_rows_are_unit_vectors_in_the_order_of_the_texts(encoder: Encoder) -> None:

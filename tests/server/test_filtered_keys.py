@@ -47,6 +47,7 @@ QUESTIONS = (
     "Xylophia Quorn",
     "Where was Xilophia Kworn born?",
 )
+OF_EACH_KIND = ("auto", "bm25", "frag", "chains")
 RETRIEVERS = ("auto", *(name for name in clew.RETRIEVERS if name not in ("gfm", "g-rag")))
 
 
@@ -119,13 +120,13 @@ def test_counts_documents_and_passages_are_those_without_the_hidden(clients: Cli
 @pytest.mark.parametrize("question", QUESTIONS)
 def test_no_answer_has_a_hidden_word(clients: Clients, retriever: str, question: str) -> None:
     asked = {"question": question, "retriever": retriever, "k": 50}
-    chat = {"model": f"clew/own:{retriever}", "messages": [{"role": "user", "content": question}]}
-    replies = [
-        clients.filtered.post("/v1/own/search", json=asked),
-        clients.filtered.post("/v1/own/ask", json=asked),
-        clients.filtered.post("/v1/own/ask", json={**asked, "stream": True}),
-        clients.filtered.post("/v1/chat/completions", json=chat),
-    ]
+    replies = [clients.filtered.post(f"/v1/own/{path}", json=asked) for path in ("search", "ask")]
+    if retriever in OF_EACH_KIND:  # other forms of what `ask` answers, whatever finds the evidence
+        chat = {"model": f"clew/own:{retriever}", "messages": [{"role": "user", "content": question}]}
+        replies += [
+            clients.filtered.post("/v1/own/ask", json={**asked, "stream": True}),
+            clients.filtered.post("/v1/chat/completions", json=chat),
+        ]
     for reply in replies:
         said = reply.text
         for own in (question, question.replace('"', '\\"')):
@@ -249,7 +250,7 @@ def test_a_key_without_a_filter_finds_the_hidden(clients: Clients, tmp_path: Pat
     assert clients.filtered.post("/v1/own/search", json={"question": QUESTIONS[0], "k": 50}).status_code == 200
 
 
-@pytest.mark.parametrize("retriever", ["auto", "bm25", "frag", "chains"])
+@pytest.mark.parametrize("retriever", OF_EACH_KIND)
 def test_a_strict_key_gets_the_order_and_scores_of_an_index_without_the_hidden(
     strict_clients: Clients, retriever: str
 ) -> None:

@@ -42,6 +42,18 @@ def test_times_of_sentences(row: dict[str, str]) -> None:
         ("closed (3 to 5 May 2004)", "3 to 5 May 2004", "2004-05-03 to 2004-05-05"),
         ("Le 3 mai 2004, il vint.", "3 mai 2004", "2004-05-03"),
         ("于2004年5月3日在北京成立", "2004年5月3日", "2004-05-03"),
+        (
+            "It was open from Monday, 3 May to Friday, 7 May 2021.",
+            "from Monday, 3 May to Friday, 7 May 2021",
+            "2021-05-03 to 2021-05-07",
+        ),
+        ("Es war zwischen dem 3. und 5. Mai 2021 zu.", "zwischen dem 3. und 5. Mai 2021", "2021-05-03 to 2021-05-05"),
+        ("on the 1st day of July 2022", "1st day of July 2022", "2022-07-01"),
+        ("Ende letzten Jahres zog sie um.", "Ende letzten Jahres", "2021-09 to 2021-12"),
+        ("Era a finales del año pasado.", "finales del año pasado", "2021-09 to 2021-12"),
+        ("intern (01/2019 - 12/2020)", "01/2019 - 12/2020", "2019 to 2020"),
+        ("since the end of last year", "since the end of last year", "since 2021-09"),
+        ("in the 1800s", "1800s", "1800 to 1899"),
         ("Il 3 maggio 2004 partì per Roma.", "3 maggio 2004", "2004-05-03"),
         ("Ci siamo visti due anni fa a Roma.", "due anni fa", "2020"),
         ("Em 3 de maio de 2004 ele não veio.", "3 de maio de 2004", "2004-05-03"),
@@ -53,6 +65,17 @@ def test_times_of_sentences(row: dict[str, str]) -> None:
 def test_offsets_and_spans(text: str, words: str, span: str) -> None:
     (found,) = find_times(text, REFERENCE)
     assert (text[found.start : found.end], str(found.span)) == (words, span)
+
+
+def test_times_tell_whether_the_reference_decided() -> None:
+    text = "In 1998, the following year, and in March we met; since last year, from 2001 to the present."
+    assert [one.is_relative for one in find_times(text, REFERENCE)] == [False, False, True, True, False]
+
+
+def test_a_date_without_a_year_follows_the_date_before_it() -> None:
+    found = find_times("The first fell on 6 August 1945, the second on August 9. In March it was over.", None)
+    assert [str(one.span) for one in found] == ["1945-08-06", "1945-08-09", "1946-03"]
+    assert find_times("Ann Low (1 May 1890 - 3 May 1955) sang. On 6 August she won.", None)[1:] == []
 
 
 def test_relative_words_without_a_reference_state_nothing() -> None:
@@ -76,6 +99,11 @@ def test_relative_words_without_a_reference_state_nothing() -> None:
         ("04/13/2024", "2024-04-13"),
         ("Tue, 5 Mar 2024 10:15:00 +0100", "2024-03-05"),
         ("since 1998", "since 1998"),
+        ("Tuesday, 5 March 2024 at 10:15 AM", "2024-03-05"),
+        ("Dienstag, 5. März 2024, 10:15 Uhr", "2024-03-05"),
+        ("D:20240305101500+01'00'", "2024-03-05"),
+        ("05/2024", "2024-05"),
+        (20240305, "2024-03-05"),
         (1709640000, "2024-03-05"),
         (1709640000.5, "2024-03-05"),
         (1709640000000, "2024-03-05"),
@@ -90,8 +118,32 @@ def test_values_that_state_a_time(value: object, span: str) -> None:
 @pytest.mark.parametrize(
     "value",
     [
-        *("", "03/04/2024", "2024-13", "2023-02-29", "yesterday", "May", "v1.2.3", "in 1998 and 1999", "12", "x" * 100),
-        *(12, None, True, 1.5, float("nan"), float("inf"), 10**30, [2024], {"year": 2024}, "2024 was a good year"),
+        *(
+            "",
+            "03/04/2024",
+            "2024-13",
+            "2024-00",
+            "2023-02-29",
+            "yesterday",
+            "May",
+            "v1.2.3",
+            "in 1998 and 1999",
+            "12",
+            "x" * 100,
+        ),
+        *(
+            12,
+            20241399,
+            None,
+            True,
+            1.5,
+            float("nan"),
+            float("inf"),
+            10**30,
+            [2024],
+            {"year": 2024},
+            "2024 was a good year",
+        ),
     ],
 )
 def test_values_that_state_no_time(value: object) -> None:

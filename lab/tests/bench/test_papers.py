@@ -112,7 +112,7 @@ def test_frags_main_table_has_both_forms_feedback_and_the_baselines(capsys: pyte
 @pytest.mark.usefixtures("papers")
 @pytest.mark.slow
 def test_frags_ablations_and_balanced_sample(capsys: pytest.CaptureFixture[str]) -> None:
-    rows = table(capsys, "frag", "ablations", "--sets", "metaqa")
+    rows = table(capsys, "frag", "ablations", "--sets", "metaqa", "--limit", "8")
     names = [published_row(row[0]) for row in rows[2:]]
     assert names[4:] == FRAG_ROWS
     assert names[:4] == [
@@ -141,7 +141,7 @@ def test_frags_rows_of_a_language_model(capsys: pytest.CaptureFixture[str], monk
 
     with model_server(script) as server:
         monkeypatch.setenv("CLEW_BASE_URL", server.url)
-        options = ("--sets", "pathquestion-2h", "--model", "openai:tiny", "--prompts", "text")
+        options = ("--sets", "pathquestion-2h", "--model", "openai:tiny", "--prompts", "text", "--limit", "4")
         rows = table(capsys, "frag", "retrieval", *options)
     by_name = {row[0]: row for row in rows}
     assert float(by_name["none"][2]) == 1.0

@@ -1,5 +1,7 @@
 """The causal reader, against logits computed one example and one token at a time."""
 
+from bisect import bisect_right
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -138,11 +140,16 @@ def test_what_a_model_cannot_read_is_refused(folder: Path) -> None:
         reader.loss(["a"], [short], ["\ud800"])
 
 
+def most(room: int, count: Callable[[int], int]) -> int:
+    """Return the largest number below 800 whose count, which grows with it, fits."""
+    return bisect_right(range(800), room, key=count) - 1
+
+
 def test_positions_are_reserved_for_the_answer(folder: Path) -> None:
     reader = CausalReader(CausalModel(str(folder)), build_prompt, chat=False, max_new_tokens=20)
     count = reader.model.load().tokenize
     fits, long = (
-        max(("ship " * n for n in range(500) if len(count(build_prompt("ship " * n, ""))) <= room), key=len)
+        "ship " * most(room, lambda n: len(count(build_prompt("ship " * n, ""))))
         for room in (MAX_POSITIONS - 20, MAX_POSITIONS)
     )
     nothing = [make_context((), ())]
@@ -164,7 +171,7 @@ def test_a_graph_that_the_model_has_no_places_for_is_shortened(folder: Path, sof
     long = make_context([f"ship {number}" for number in range(MAX_POSITIONS)], ())
     lines = long.text.splitlines(keepends=True)
     room = MAX_POSITIONS - 64 - soft
-    fits = max(n for n in range(800) if len(loaded.tokenize(build_prompt("who?", "".join(lines[:n])))) <= room)
+    fits = most(room, lambda n: len(loaded.tokenize(build_prompt("who?", "".join(lines[:n])))))
     cut = make_context([f"ship {number}" for number in range(fits - 1)], ())
     assert "".join(lines[:fits]) + "\nsrc,edge_attr,dst\n" == cut.text
     alone = CausalReader(

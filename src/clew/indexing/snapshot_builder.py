@@ -19,7 +19,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from clew.arrays import IntArray
+from clew.arrays import IntArray, sort_distinct
 from clew.errors import IndexFormatError
 from clew.graph.segments.flat import store_passages
 from clew.graph.segments.passage_columns import PassageColumns
@@ -65,6 +65,7 @@ def describe_inputs(segments: Sequence[Segment], table: PassageTable) -> dict[st
         rows = np.bincount(part.extractors, minlength=len(part.extractor_names)).tolist()
         extractors.update({name: rows for name, rows in zip(part.extractor_names, rows, strict=True) if rows})
     shards = list(table.iter_shards(["metadata", "document_hash"]))
+    ids = np.concatenate([np.zeros(0, dtype=np.uint64), *(part.document_id_hashes for part in passages)])
     hashes = [to_arrow(part.document_hashes).unique() for part in passages]
     hashes += [chunk.cast(pa.large_string()) for rows in shards for chunk in rows["document_hash"].chunks]
     return {
@@ -72,7 +73,7 @@ def describe_inputs(segments: Sequence[Segment], table: PassageTable) -> dict[st
         "lexical": BM25Index.fingerprint(),
         "settings": table.settings,
         "corpus": _hash_sorted(hashes),
-        "documents": len(np.unique(np.concatenate([np.zeros(0, "u8"), *(p.document_id_hashes for p in passages)]))),
+        "documents": len(sort_distinct(ids)),
         "passages": sum(map(len, segments)),
         "graphs": [graph.to_json() for graph in stored_graphs(shards)],
         "extractors": dict(sorted(extractors.items())),

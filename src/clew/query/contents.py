@@ -15,7 +15,7 @@ from typing import Any, SupportsIndex, final, overload
 
 import numpy as np
 
-from clew.arrays import BoolArray, IntArray, LongArray
+from clew.arrays import BoolArray, IntArray, LongArray, sort_distinct
 from clew.errors import InputError, MissingItemError, MissingKeyError
 from clew.graph.graph_view import GraphView
 from clew.graph.snapshot.snapshot import Snapshot
@@ -278,7 +278,7 @@ class GraphContents:
 
     def _find_relation(self, relation: str) -> list[int]:
         wanted = " ".join(relation.casefold().split())
-        relations = np.unique(self._snapshot.triples[self._visible_facts, 1]).tolist()
+        relations = sort_distinct(self._snapshot.triples[self._visible_facts, 1]).tolist()
         found = [r for r in relations if " ".join(self._snapshot.relations[r].casefold().split()) == wanted]
         if not found:
             raise InputError(

@@ -21,7 +21,7 @@ from typing import Any, final
 
 import numpy as np
 
-from clew.arrays import BoolArray, FloatArray, IntArray
+from clew.arrays import BoolArray, FloatArray, IntArray, sort_distinct
 from clew.errors import InputError
 from clew.graph.snapshot.snapshot import Snapshot
 from clew.models.encoders.memory import VectorMemory
@@ -169,7 +169,7 @@ class Mediators:
             found = [snapshot.entities_with_name(name) for name in self.names]
             return np.unique(np.concatenate(found)) if found else np.zeros(0, dtype=np.int32)
         relations = [i for i, name in enumerate(snapshot.relations) if name.startswith(self.names)]
-        return np.unique(snapshot.triples[np.isin(snapshot.triples[:, 1], relations), 0])
+        return sort_distinct(snapshot.triples[np.isin(snapshot.triples[:, 1], relations), 0])
 
 
 def mediators_setting() -> Any:

@@ -9,6 +9,7 @@ import json
 import logging
 import os
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import blake2b
 from math import prod
@@ -91,6 +92,10 @@ class ArrayFile:
             ) from error
         return cls(arrays, str(hash_), len(mapped), opened)
 
+    def is_as_written(self) -> bool:
+        """Return whether the arrays have the hash in the file's header; it reads all of them."""
+        return _content_hash(self.arrays) == self.hash
+
     def release_memory(self) -> None:
         """Give back the memory of what was read of the arrays, which stay valid: it is read again when it is needed."""
         self.file.release_memory()
@@ -129,8 +134,17 @@ def file_problem(file: Path) -> str | None:
         mapped = ArrayFile.open(file)
     except IndexFormatError as error:
         return str(error)
-    as_written = _content_hash(mapped.arrays) == mapped.hash
-    return None if as_written else f"{file.name} is not as it was written: run `clew repair`"
+    return None if mapped.is_as_written() else f"{file.name} is not as it was written: run `clew repair`"
+
+
+def open_intact(file: Path) -> ArrayFile | None:
+    """Map a file, all of which is read and checked; None where it is missing or damaged."""
+    if not file.is_file():
+        return None
+    with suppress(IndexFormatError):
+        opened = ArrayFile.open(file)
+        return opened if opened.is_as_written() else None
+    return None
 
 
 def _whole_number(value: object) -> int:

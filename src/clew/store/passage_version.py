@@ -173,6 +173,10 @@ class PassageVersion:
     def iter_shards(self, columns: Sequence[str] | None = None) -> Iterator[pa.Table]:
         """Yield the shards of graphs in batches, in no order; without `columns` each row's checksum is verified."""
         wanted = None if columns is None else list(columns)
+        with map_errors(self.location.name, "reading"):
+            # A scan in small batches costs much for all the passages that it passes over; most indexes have no graph.
+            if not self._readable().count_rows(filter=_SHARD_FILTER):
+                return
 
         def scan() -> Iterable[pa.RecordBatch]:
             scanner = self._readable().scanner(columns=wanted, filter=_SHARD_FILTER, batch_size=_SHARD_BATCH_ROWS)

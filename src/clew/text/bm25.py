@@ -30,7 +30,7 @@ import numpy as np
 from numpy.typing import NDArray
 from Stemmer import version as stemmer_version
 
-from clew.arrays import BoolArray, DoubleArray, FloatArray, IntArray, LongArray, expand_ranges
+from clew.arrays import BoolArray, DoubleArray, FloatArray, IntArray, LongArray, expand_ranges, sort_distinct
 from clew.arrays.mapped_files import map_array
 from clew.errors import IndexFormatError, InputError, ProviderError
 from clew.text.best_passages import LAYERS, best_passages, layer_postings
@@ -161,7 +161,7 @@ class BM25Index:
         """
         if not (k1 >= 0 and 0 <= b <= 1):
             raise InputError(f"k1 is {k1} and b is {b}: wanted k1 of at least 0 (usual: 1.5), b from 0 to 1 (0.75)")
-        terms = np.unique(np.concatenate([np.zeros(0, dtype=np.uint64), *(part.hashes for part in parts)]))
+        terms = sort_distinct(np.concatenate([np.zeros(0, dtype=np.uint64), *(part.hashes for part in parts)]))
         lengths, sizes = np.zeros(size, dtype=np.int32), np.zeros(size, dtype=np.int64)
         for part, places in zip(parts, rows, strict=True):
             lengths[places], sizes[places] = part.lengths, np.diff(part.indptr)

@@ -171,6 +171,21 @@ def test_two_processes_write_at_once(tmp_path: Path) -> None:
     assert [replies[f"k{number}"].value for number in range(100)] == [Names(names=[str(n)]) for n in range(100)]
 
 
+def test_a_reply_is_stored_while_another_process_creates_the_file(
+    cache: ReplyCache, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two processes that began at once: one of them ended with `database is locked`, which SQLite says at once."""
+    (tmp_path / "folder").mkdir()
+    with closing(sqlite3.connect(tmp_path / "folder" / "calls.sqlite", isolation_level=None)) as other:
+        other.execute("CREATE TABLE others (name TEXT)")
+        other.execute("BEGIN IMMEDIATE")
+        monkeypatch.setattr("clew.models.llm.reply_cache.time.sleep", lambda _: other.execute("COMMIT"))
+        cache.put("k", "openai:m", prompt(), reply("Oslo"))
+        with pytest.raises(sqlite3.OperationalError, match="no transaction"):
+            other.execute("COMMIT")  # so there was one wait
+    assert list(cache.get_many({"k": prompt()})) == ["k"]
+
+
 @pytest.mark.parametrize(
     "content", [b"not a database, but long enough to be taken for one" * 10, b"SQLite format 3\0junk"]
 )

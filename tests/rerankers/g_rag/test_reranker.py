@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 import pytest
 import torch
 
@@ -17,7 +16,7 @@ from clew.rerankers.g_rag.document_graph import DocumentGraphBuilder, IndexDocum
 from clew.rerankers.g_rag.reranker import UNRANKED_NOTE, DocumentGraphReranker
 from clew.rerankers.g_rag.weights import FeatureColumns, TrainedDocumentGNN, save_reranker
 from clew.retrievers.registry import parse_retriever
-from clew.types import AgentStep, Evidence, Failure, Passage, Scored, Usage
+from clew.types import AgentStep, Evidence, Failure, Passage, Usage
 from clew_lab.amr import amr_document_graph
 from clew_lab.amr.amr_document_graph import AMRDocumentGraphBuilder
 from clew_lab.amr.graph import AMRGraph
@@ -66,7 +65,7 @@ def make_trained_gnn(kind: str, network: str = "relational", seed: int = 0) -> T
     return TrainedDocumentGNN(model.network(), "amr" if kind == "amr" else "index", nodes, edges, "hashing")
 
 
-def reranker(index: Index, kind: str, network: str = "relational") -> DocumentGraphReranker:
+def graph_reranker(index: Index, kind: str, network: str = "relational") -> DocumentGraphReranker:
     trained = make_trained_gnn(kind, network)
     return DocumentGraphReranker(make_builder(index, kind), trained, open_scorer(trained.model))
 
@@ -78,29 +77,15 @@ def search(index: Index, question: str, k: int = 12) -> Evidence:
     )
 
 
-@all_kinds
-@pytest.mark.parametrize("network", ["relational", "g-rag", "sage"])
-def test_a_batch_is_its_questions_one_by_one_bit_for_bit(small: Index, kind: str, network: str) -> None:
-    rerank = reranker(small, kind, network).rerank
+@pytest.mark.parametrize("network", ["g-rag", "sage"])
+def test_a_batch_is_its_questions_one_by_one_bit_for_bit(small: Index, network: str) -> None:
+    """The networks that torch runs; tests/contracts/test_rerankers.py has those of numpy."""
+    kind = "index with text"
+    rerank = graph_reranker(small, kind, network).rerank
     pools = [search(small, question, 4 + place) for place, question in enumerate(QUESTIONS)]
     together = rerank(QUESTIONS, pools)
     assert together == [rerank([question], [pool])[0] for question, pool in zip(QUESTIONS, pools, strict=True)]
-    assert together == reranker(small, kind, network).rerank(QUESTIONS, pools)
-    assert rerank([], []) == []
-
-
-@all_kinds
-def test_the_same_passages_best_first_and_all_else_as_it_was(small: Index, kind: str) -> None:
-    pools = [search(small, question) for question in QUESTIONS]
-    moved = 0
-    for before, after in zip(pools, reranker(small, kind).rerank(QUESTIONS, pools), strict=True):
-        assert sorted(result_ids(after)) == sorted(result_ids(before))
-        assert replace(after, passages=()) == replace(before, passages=())
-        scores = [scored.score for scored in after.passages]
-        assert scores == sorted(scores, reverse=True)
-        assert all(isinstance(score, float) for score in scores)
-        moved += result_ids(after) != result_ids(before)
-    assert moved
+    assert together == graph_reranker(small, kind, network).rerank(QUESTIONS, pools)
 
 
 @all_kinds
@@ -111,7 +96,7 @@ def test_scores_are_the_network_s_of_the_question_s_graph(small: Index, kind: st
     documents = wide.select(graph, text=kind in ("index with text", "amr"))
     scores = network.model.scores(documents).tolist()
     assert scores == pytest.approx(DocumentGNN.from_network(network.model).scores(documents).tolist(), abs=1e-5)
-    (after,) = reranker(small, kind).rerank([QUESTIONS[1]], [before])
+    (after,) = graph_reranker(small, kind).rerank([QUESTIONS[1]], [before])
     wanted = dict(zip(result_ids(before), scores, strict=True))
     assert {scored.item.id: scored.score for scored in after.passages} == wanted
     assert len(set(scores)) > 1
@@ -139,16 +124,6 @@ def test_the_network_reads_its_own_columns_in_its_own_order(small: Index) -> Non
 
 
 @all_kinds
-def test_evidence_without_passages_stays_as_it_is(small: Index, kind: str) -> None:
-    empty, some = Evidence(notes=("the question is empty",)), search(small, QUESTIONS[0])
-    rerank = reranker(small, kind).rerank
-    assert rerank(["", ""], [empty, empty]) == [empty, empty]
-    first, second, third = rerank(["", QUESTIONS[0], "x"], [empty, some, empty])
-    assert (first, third) == (empty, empty)
-    assert second == rerank([QUESTIONS[0]], [some])[0]
-
-
-@all_kinds
 def test_ties_keep_their_order(small: Index, kind: str) -> None:
     flat = make_trained_gnn(kind)
     for array in flat.model.arrays.values():
@@ -157,15 +132,6 @@ def test_ties_keep_their_order(small: Index, kind: str) -> None:
     (after,) = DocumentGraphReranker(make_builder(small, kind), flat).rerank([QUESTIONS[0]], [before])
     assert result_ids(after) == result_ids(before)
     assert {scored.score for scored in after.passages} == {0.0}
-
-
-@all_kinds
-@pytest.mark.parametrize("question", ["", "?!...", "Vega \ud800\0", "卡尔斯克鲁纳 🚢", "Vega " * 3000])
-def test_any_string_is_a_question(small: Index, kind: str, question: str) -> None:
-    pool = search(small, QUESTIONS[0])
-    (after,) = reranker(small, kind).rerank([question], [pool])
-    assert sorted(result_ids(after)) == sorted(result_ids(pool))
-    assert np.isfinite([scored.score for scored in after.passages]).all()
 
 
 def test_notes_of_the_graphs_are_added(small: Index) -> None:
@@ -204,7 +170,7 @@ def test_the_fingerprint_tells_weights_and_parsers(
 ) -> None:
     write_amr(tmp_path / "graphs", [amr_entry("(b / build-01)", [("question", "x"), ("passage", "vega")])])
     monkeypatch.setenv("HOME", str(tmp_path))
-    one, same = (reranker(small, "amr") for _ in range(2))
+    one, same = (graph_reranker(small, "amr") for _ in range(2))
     assert one.fingerprint == same.fingerprint
     same.weights.model.arrays["text_projection.weight"].flat[0] += 1.0
     other = AMRDocumentGraphBuilder(open_amr_parser("file:~/graphs"), ENCODER.encode)
@@ -219,11 +185,6 @@ def test_graphs_that_lack_what_the_network_reads_are_refused(small: Index) -> No
         DocumentGraphReranker(
             make_builder(small, "amr"), replace(make_trained_gnn("amr"), edge_features=("common nodes", "wings"))
         )
-
-
-def test_questions_and_evidence_must_pair(small: Index) -> None:
-    with pytest.raises(InputError, match="questions: 2, pieces of evidence: 1; give one per question"):
-        reranker(small, "index").rerank(["one", "two"], [Evidence((Scored(Passage("a", "a", "", "", 0, 0), 1.0),))])
 
 
 def test_weights_that_read_chains_get_them(small: Index, tmp_path: Path) -> None:

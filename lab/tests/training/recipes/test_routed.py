@@ -11,7 +11,7 @@ from clew.errors import InputError
 from clew.evaluation.runs import execute
 from clew.evaluation.scoring import score
 from clew.retrievers.registry import parse_retriever
-from clew.training.data.corpora import DEVELOPMENT_FILE, TRAIN_FILE
+from clew.training.data.corpora import CORPUS_FILE, DEVELOPMENT_FILE, TRAIN_FILE
 from clew_lab.datasets.loaders import load_questions
 from clew_lab.retrievers.routed.weights import SIGNALS, load_choices
 from clew_lab.training.fitting.routing import RoutingRecipe
@@ -32,6 +32,22 @@ def _cheap_encoder(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CLEW_ENCODER", "hashing")
 
 
+QUESTIONS = 12
+"""Of each file; this module asks all of them of each choice several times."""
+
+
+@pytest.fixture(scope="module")
+def data(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The example corpus with its first questions."""
+    folder = tmp_path_factory.mktemp("few") / data.name
+    folder.mkdir()
+    (folder / CORPUS_FILE).symlink_to(data / CORPUS_FILE)
+    for name in (TRAIN_FILE, DEVELOPMENT_FILE):
+        lines = (data / name).read_text(encoding="utf-8").splitlines(keepends=True)
+        (folder / name).write_text("".join(lines[:QUESTIONS]), encoding="utf-8")
+    return folder
+
+
 @pytest.fixture(scope="module")
 def out(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Weights trained on it, with the run beside them."""
@@ -39,7 +55,7 @@ def out(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("CLEW_ENCODER", "hashing")
         weights, result = train_routed([data], [data], folder, CHOICES, RECIPE, silent)
-    assert result.questions == 30
+    assert result.questions == QUESTIONS
     names = {name.partition(":")[0] for name in result.figures}
     assert names == {f"polar, {choice}" for choice in ("bm25", "pagerank", "naive-ge", "routed")}
     assert weights == load_choices(folder, tuple(SIGNALS))
@@ -66,11 +82,11 @@ def test_what_was_observed_is_what_an_evaluation_measures(data: Path, out: Path)
     (folder,) = (out / "run" / "indexes").glob("polar-*")
     index, questions = library.open(folder), load_questions(data / DEVELOPMENT_FILE)
     assert seen.passages == len(index.snapshot.passage_ids)
-    assert seen.signals.shape == (30, len(SIGNALS))
+    assert seen.signals.shape == (QUESTIONS, len(SIGNALS))
     for column, name in enumerate(CHOICES):
         run = execute(index.retriever(parse_retriever(name), 0), name, questions, 3)
         assert seen.recalls[:, column] == pytest.approx(score(run, questions, (3,)).values["recall@3"])
-    assert seen.seconds.shape == (30, 3)
+    assert seen.seconds.shape == (QUESTIONS, 3)
     assert (seen.seconds > 0).all()
     assert (seen.overhead_seconds > 0).all()
 
@@ -120,7 +136,7 @@ def test_the_command_prints_what_each_choice_is_worth(data: Path, out: Path, tmp
     weights = load_choices(tmp_path / "weights", tuple(SIGNALS))
     assert {choice.name for choice in weights.choices} == {"bm25", "pagerank"}
     about = json.loads((tmp_path / "weights" / "config.json").read_text(encoding="utf-8"))["about"]
-    assert about["questions"] == 30
+    assert about["questions"] == QUESTIONS
     assert (about["penalty"], about["kept"]) == (10.0, 0.9)
 
 

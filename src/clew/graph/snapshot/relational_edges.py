@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from clew.arrays import BoolArray, IntArray, LongArray
+from clew.arrays import BoolArray, IntArray, LongArray, sort_distinct
 from clew.arrays.kernels import njit
 from clew.graph.node_table import find_slot, node_position, table_size
 from clew.graph.snapshot.snapshot import Snapshot
@@ -50,7 +50,7 @@ def stated_edge_mask(edges: RelationalEdges, positions: LongArray, snapshot: Sna
     """
     triples = edges.triples[positions]
     mask: BoolArray = triples < 0
-    distinct = np.unique(triples[~mask])
+    distinct = sort_distinct(triples[~mask])
     stated = snapshot.imported[distinct].copy()
     for position in np.flatnonzero(~stated):
         stated[position] = allowed[snapshot.triple_passages.row(int(distinct[position]))].any()

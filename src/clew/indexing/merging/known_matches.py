@@ -12,7 +12,6 @@ gives nothing wrong.
 
 import json
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, NamedTuple, final
@@ -21,14 +20,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from clew.arrays import BoolArray, HashArray, IntArray, LongArray
-from clew.errors import IndexFormatError
 from clew.graph.segments.segment import Segment
 from clew.indexing.merging.title_matches import NameTable, TitleMatches, find_names, interleave, select_names
 from clew.indexing.merging.vocabularies import find_hashes
 from clew.indexing.merging.workspace import Workspace
 from clew.indexing.segments.store import SegmentFile
 from clew.models.threads import map_in_threads
-from clew.store.array_file import ArrayFile, file_problem, write_arrays
+from clew.store.array_file import ArrayFile, open_intact, write_arrays
 
 
 class NameHashes(NamedTuple):
@@ -156,10 +154,9 @@ class StoredMatches:
     def read(self, number: int, passages: int) -> KnownMatches | None:
         """Return the matches in the file of a segment, if they were found for the names of the last merge."""
         listed = self._hashes.get(self._files[number].name)
-        file = self._file(number)
-        if listed is None or not file.is_file() or file_problem(file) is not None:
+        opened = None if listed is None else open_intact(self._file(number))
+        if opened is None:
             return None
-        opened = ArrayFile.open(file)
         try:
             matches = KnownMatches(**{field.name: opened.arrays[field.name] for field in fields(KnownMatches)})
         except KeyError:
@@ -187,11 +184,8 @@ class StoredMatches:
 
 
 def _read(file: Path) -> Mapping[str, NDArray[Any]]:
-    if not file.is_file() or file_problem(file) is not None:
-        return {}
-    with suppress(IndexFormatError):
-        return {name: array.copy() for name, array in ArrayFile.open(file).arrays.items()}  # the file is replaced
-    return {}
+    opened = open_intact(file)
+    return {} if opened is None else {name: array.copy() for name, array in opened.arrays.items()}  # it is replaced
 
 
 def _read_listed(arrays: Mapping[str, NDArray[Any]], salt: int) -> dict[str, str]:

@@ -25,7 +25,7 @@ from clew.indexing.merging.title_matches import TitleMatches, interleave
 from clew.indexing.merging.vocabularies import join_vocabularies
 from clew.indexing.segments.store import SegmentFile
 from clew.indexing.segments.vocabularies import Numbering, compact, make_vocabulary, row_positions, to_arrow
-from clew.store.array_file import file_problem, map_arrays, write_arrays
+from clew.store.array_file import open_intact, write_arrays
 from clew.text.normalization import token_spans
 from clew.text.sentences import sentence_spans
 from clew.types import Progress
@@ -186,10 +186,11 @@ def _read(file: SegmentFile, segment: Segment) -> MatchTexts | None:
 
 def _open(path: Path, passages: int) -> MatchTexts | None:
     """Return the texts in a file; None if it is missing or damaged, so that they are read from the passages again."""
-    if not path.is_file() or file_problem(path) is not None:
+    opened = open_intact(path)
+    if opened is None:
         return None
     try:
-        texts = unflatten_arrays(MatchTexts, map_arrays(path), path.name)
+        texts = unflatten_arrays(MatchTexts, opened.arrays, path.name)
     except IndexFormatError:
         return None
     return texts if len(texts.keys) == passages else None

@@ -170,7 +170,8 @@ def name_sentences(
     """
     facts, sentences = segment.facts, segment.sentences
     form_sizes = np.where(form_keys >= 0, meanings[form_keys], 0)
-    capacity = int(form_sizes[facts.mentions.values].sum() + np.diff(targets.indptr)[matches.names].sum())
+    matched = int(np.diff(targets.indptr)[matches.names].sum())
+    capacity = int(form_sizes.max(initial=0)) * len(facts.mentions.values) + matched
     indptr, entities = _name_sentences(
         sentences.spans.indptr, sentences.first_tokens, sentences.mentions,
         facts.mentions.indptr, facts.mentions.values, facts.mention_spans, own_titles, form_keys,

@@ -12,7 +12,7 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 
-from clew.arrays import BoolArray, IntArray, LongArray
+from clew.arrays import BoolArray, IntArray, LongArray, sort_distinct
 from clew.arrays.kernels import njit
 from clew.graph.csr import row_pointers
 from clew.graph.segments.segment import Ragged, Segment
@@ -87,7 +87,7 @@ def _lengths_by_first_word(words: Ragged, tokens: int) -> Ragged:
     sizes = np.diff(words.indptr)
     longest = int(sizes.max(initial=0)) + 1
     first = words.values[words.indptr[:-1]].astype(np.int64)
-    distinct = np.unique(first * longest + (longest - 1 - sizes))
+    distinct = sort_distinct(first * longest + (longest - 1 - sizes))
     tokens_of, shortfall = np.divmod(distinct, longest)
     return Ragged(row_pointers(tokens_of, tokens), (longest - 1 - shortfall).astype(np.int32))
 

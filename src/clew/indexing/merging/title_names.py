@@ -14,7 +14,7 @@ from typing import final
 
 import numpy as np
 
-from clew.arrays import BoolArray, HashArray, IntArray, LongArray
+from clew.arrays import BoolArray, HashArray, IntArray, LongArray, sort_distinct
 from clew.arrays.kernels import njit
 from clew.graph.csr import row_pointers, run_starts
 from clew.graph.segments.segment import Ragged, Segment
@@ -82,14 +82,14 @@ def _named_titles(
     for segment, numbers in zip(segments, keys.numbers, strict=True):
         titles = segment.titles
         rows, names = _titled_entries(titles.names, titles.keys)
-        pairs.append(np.unique(pack_pairs(numbers[names], numbers[titles.keys[rows]])))
+        pairs.append(sort_distinct(pack_pairs(numbers[names], numbers[titles.keys[rows]])))
         rows, names = _titled_entries(titles.headings, titles.keys)
         usable = have_space(segment.names.keys.texts, names) & ~is_title[numbers[names]]
         rows, names = rows[usable], names[usable]
         headings.append(pack_pairs(numbers[names], numbers[titles.keys[rows]]))
         documents.append(segment.passages.document_id_hashes[rows])
     pairs.append(_of_one_document(np.concatenate(headings), np.concatenate(documents)))
-    distinct = np.unique(np.concatenate(pairs))
+    distinct = sort_distinct(np.concatenate(pairs))
     return (distinct >> 32).astype(np.int32), (distinct & 0xFFFFFFFF).astype(np.int32)
 
 

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from clew.arrays import FloatArray, IntArray, LongArray
+from clew.arrays import FloatArray, IntArray, LongArray, sort_distinct
 from clew.graph.csr import row_pointers
 from clew.graph.segments.segment import (
     Ragged,
@@ -63,7 +63,7 @@ def read_sentences(
     first_tokens = np.searchsorted(word_starts, starts) - words.indptr[passage_of_sentence]
     sentence_of_word = np.searchsorted(starts, word_starts, "right") - 1
     size = max(len(terms.bridging), 1)
-    entries = np.unique(sentence_of_word[terms.words] * size + terms.terms)
+    entries = sort_distinct(sentence_of_word[terms.words] * size + terms.terms)
     sentences, found = np.divmod(entries, size)
     return SegmentSentences(
         spans=spans,

@@ -31,6 +31,8 @@ _TAKE_OVER = """INSERT OR IGNORE INTO replies
 SELECT key, model, prompt, reply, made, input_tokens, output_tokens, seconds, cost,
     clew_checksum(CAST(key AS BLOB), CAST(model AS BLOB), CAST(prompt AS BLOB), CAST(reply AS BLOB))
 FROM calls"""
+_TIMEOUT = 60.0  # seconds that a process waits for another one
+_PAUSE = 0.01
 _log = logging.getLogger(__name__)
 
 
@@ -133,8 +135,8 @@ class ReplyCache:
     def _open(self) -> Iterator[sqlite3.Connection]:
         try:
             self._path.parent.mkdir(parents=True, exist_ok=True)
-            with closing(sqlite3.connect(self._path, timeout=60.0)) as connection:
-                connection.execute("PRAGMA journal_mode = WAL")
+            with closing(sqlite3.connect(self._path, timeout=_TIMEOUT)) as connection:
+                _switch_to_log(connection)
                 if connection.execute(_OLD_TABLE).fetchone() is not None:
                     _add_checksums(connection)
                 connection.execute(_CREATE_TABLE)
@@ -144,6 +146,19 @@ class ReplyCache:
                 f"the reply cache {self._path} cannot be used ({error}): free disk space, allow writing there, remove "
                 "the file if it is damaged, or run with --no-cache"
             ) from error
+
+
+def _switch_to_log(connection: sqlite3.Connection) -> None:
+    """Let a file be written while it is read; wait for a process that is creating it, as SQLite does not here."""
+    latest = time.monotonic() + _TIMEOUT
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+            return
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or time.monotonic() >= latest:
+                raise
+        time.sleep(_PAUSE)
 
 
 def _checksum(key: bytes, model: bytes, prompt: bytes, reply: bytes) -> bytes:

@@ -23,16 +23,16 @@ _ATOM = (
     r"|(?P<later>[Cnm]U[le])"
     r"|(?P<following>[GS]o?[UJ]|UG)"
     r"|(?P<date>D)"
-    r"|(?P<days>n\.?[-tu&]o?n\.?[do]{0,2}(?:M|[mk]\.?)(?:[do,]{0,2}[Yy])?)"
+    r"|(?P<days>n\.?[-tu&/]o?n\.?[do]{0,2}(?:M|[mk]\.?)(?:[do,]{0,2}[Yy])?)"
     r"|(?P<month_days>(?:M|m\.?)n[-tu&]n(?:,?Y)?)"
     r"|(?P<day>n\.?[do]{0,2}(?:M|m\.?)(?:[do,]{0,2}[Yy])?|n[do]{0,2}k[Yy]|(?<=[iIo])nk)"
     r"|(?P<month_day>(?:M|m\.?|(?<=[iI])k)n(?!U)(?:,?[Yy])?)"
     rf"|(?P<month>{_P}(?:M|[mk]\.?)[do,]{{0,2}}(?:Y|y(?![xUdo])))"
-    r"|(?P<step>[LNT][UMmkWJ]|[UMW][LN])"
+    rf"|(?P<step>{_P}(?:[LNT][UMmkWJ]|[UMW][LN]))"
     r"|(?P<part>TH)|(?P<near>R[HR]?)|(?P<next_day>X)"
-    rf"|(?P<century>{_P}(?:[nr]\.?J|J[do]?[nr]))"
+    rf"|(?P<century>{_P}(?:[nr][.-]?J|J[do]?[nr]))"
     rf"|(?P<decade>{_P}(?:E|U[do]?[nCY]|(?<=[odP])O))|(?P<day_dot>(?<=[iIfusoatvw&-])V)"
-    r"|(?P<quarter>q[,/]?Y|Yq)|(?P<ad>@[nyY]|[yn]@)"
+    r"|(?P<month_year>n/Y)|(?P<quarter>q[,/]?Y|Yq)|(?P<ad>@[nyY]|[yn]@)"
     rf"|(?P<year>{_P}Y(?:[-/]n)?)"
     r"|(?P<lone>P[-do]{0,3}M|(?<=[iIdsubafwvt&-])M|(?<=[iI])[mk]|M(?=[-tu&,]M)))"
 )
@@ -49,7 +49,7 @@ _LABELS = frozenset(
     "rechnung facture factura n numero número numéro".split()
 )
 _QUANTITIES = frozenset(
-    "euro euros dollar dollars pound pounds eur usd gbp chf franc francs franken pesetas pesos kelvin grad degrees "  # noqa: SIM905 - a list
+    "ms euro euros dollar dollars pound pounds eur usd gbp chf franc francs franken pesetas pesos kelvin grad degrees "  # noqa: SIM905 - a list
     "degrés grados gradi km m kg g mm cm ml l mb gb kb kw mw w v hz mhz metres meters meter mètres metros metri "
     "miles people personen personnes personas persone pessoas times mal fois veces volte words wörter mots "
     "palabras steps inhabitants einwohner habitants habitantes stück pieces units hours stunden heures horas "
@@ -105,7 +105,7 @@ def _read_atom(text: str, tokens: Tokens, kind: str, start: int, end: int) -> li
     atom = Atom(kind, start, end, year, month_of(values), third=values.get("P"))
     match kind:
         case "days" | "month_days":
-            return _read_days(atom, numbers, is_list="&" in values)
+            return _read_days(tokens.letters, atom, numbers, is_list="&" in values)
         case "day" | "month_day":
             days = numbers[0], numbers[0]
         case "day_dot":
@@ -116,6 +116,13 @@ def _read_atom(text: str, tokens: Tokens, kind: str, start: int, end: int) -> li
                 return []
             day = date.fromordinal(values["D"].first)
             return [atom._replace(span=values["D"], year=day.year, month=day.month, days=(day.day, day.day))]
+        case "month_year":
+            is_month = len(tokens.word(start)) == 2 and 1 <= numbers[0] <= 12
+            return (
+                [atom._replace(month=numbers[0])]
+                if is_month and tokens.ends[start] + 1 == tokens.starts[start + 2]
+                else []
+            )
         case "century" | "quarter" | "decade":
             span = _read_years(tokens, atom, values, numbers)
             return [atom._replace(span=span)] if span is not None else []
@@ -126,12 +133,12 @@ def _read_atom(text: str, tokens: Tokens, kind: str, start: int, end: int) -> li
     return [atom._replace(days=days)] if max(days) <= 31 else []
 
 
-def _read_days(atom: Atom, numbers: list[int], *, is_list: bool) -> list[Atom]:
+def _read_days(letters: str, atom: Atom, numbers: list[int], *, is_list: bool) -> list[Atom]:
     first, last = numbers
     if max(numbers) > 31:
         return []
     if is_list:
-        middle = atom.start + (2 if atom.kind == "month_days" else 1)
+        middle = letters.index("&", atom.start)
         return [atom._replace(end=middle, days=(first,) * 2), atom._replace(start=middle + 1, days=(last,) * 2)]
     return [atom._replace(days=(first, last))] if first < last else []
 
@@ -150,6 +157,9 @@ def _read_years(tokens: Tokens, atom: Atom, values: dict[str, Any], numbers: lis
         word = tokens.word(tokens.letters.index("U", atom.start)).lower()
         if word not in _DECADE_WORDS:
             return None
+    if "E" in values and start % 100 == 0 and 1000 <= start < 2000 and tokens.language == "en":
+        span = year_range(start, start + 99)  # the 1800s
+        return third_of(span, atom.third) if span is not None else None
     start += 1900 if 20 <= start < 100 else 0
     early, late = _DECADE_PARTS[atom.third]
     return year_range(start + early, start + late) if start >= 1000 and start % 10 == 0 else None

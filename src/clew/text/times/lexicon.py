@@ -39,13 +39,14 @@ VOTE_BITS = 16
 # "letter word|word=value; letter ...", first those of a role; V: words that only tell the language.
 _WORDS = {
     "en": "f from; t to|through|thru; u until|till|til|up to; s since; b before|prior to; a after; w between; & and; "
-    "I in; i on|at|during|by|around|about|circa|ca|c|as of|dated; d of; o the; h onwards|onward; p present|date|now; "
-    "z will|shall|ll|going to|upcoming; L last|past; N next|coming; T this; P early=0|beginning of=0|start of=0|mid=1|"
-    "middle of=1|late=2|end of=2; H morning|afternoon|evening|night; R last night=-1|tonight=0|day before "
-    "yesterday=-2; l later; e earlier; G following; S same|that; J century|centuries; Z half a; O nineties=1990|"
-    "eighties=1980|seventies=1970|sixties=1960|fifties=1950|forties=1940|thirties=1930|twenties=1920; U decade=decade|"
-    "decades=decade; @ ad|ce; V is was were for with he she it i we you are has had not who his her be my your our an "
-    "which have been",
+    "I in; i on|at|during|by|around|about|circa|ca|c|as of|dated; d of|day of; o the; h onwards|onward; p present|"
+    "date|now; z will|shall|ll|going to|upcoming; L last|past; N next|coming; T this; P early=0|beginning of=0|start "
+    "of=0|mid=1|middle of=1|late=2|end of=2; H morning|afternoon|evening|night; R last night=-1|tonight=0|day before "
+    "yesterday=-2; l later; e earlier; G following; S same|that; J century|centuries; r tenth=10|eleventh=11|"
+    "twelfth=12|thirteenth=13|fourteenth=14|fifteenth=15|sixteenth=16|seventeenth=17|eighteenth=18|nineteenth=19|"
+    "twentieth=20|twenty-first=21; Z half a; O nineties=1990|eighties=1980|seventies=1970|sixties=1960|fifties=1950|"
+    "forties=1940|thirties=1930|twenties=1920; U decade=decade|decades=decade; @ ad|ce; V is was were for with he she "
+    "it i we you are has had not who his her be my your our an which have been",
     "de": "f von|vom; u bis; s seit|ab; a nach; w zwischen; & und|sowie; I in; i im|am|an|um|gegen|zum|zur|etwa|circa|"
     "ca; d des|der; o dem|den|die|das|spätestens|einschließlich; p gegenwart; z wird|werden|werde|wirst; L letzte|"
     "letzten|letzter|letztes|letztem|vergangene|vergangenen|vergangenes|vorige|vorigen|voriges|voriger; N nächste|"

@@ -7,7 +7,7 @@ import re
 from typing import Any
 
 from clew.text.times.atoms import Atom, month_of
-from clew.text.times.calendar import each_end, lone_date, shift_day, unit_span, weekday_span
+from clew.text.times.calendar import each_end, lone_date, shift_day, third_of, unit_span, weekday_span
 from clew.text.times.spans import TimeSpan, join_spans
 from clew.text.times.tokens import Tokens
 
@@ -32,18 +32,22 @@ def date_without_year(text: str, tokens: Tokens, atom: Atom, reference: TimeSpan
     return each_end(reference, lambda day: lone_date(day, atom.month, atom.days, atom.third, is_future=is_future))
 
 
-def relative_span(
-    text: str, tokens: Tokens, atom: Atom, reference: TimeSpan | None, anchor: TimeSpan | None
-) -> TimeSpan | None:
-    """Return the days of relative words, given the time of the text and the date before them; None without these."""
+def follows_a_date(tokens: Tokens, atom: Atom, anchor: TimeSpan | None) -> bool:
+    """Return whether relative words mean days after the date before them in the text, not after the reference."""
+    if atom.kind in ("later", "following", "next_day"):
+        return True
+    if atom.kind != "step" or tokens.letters[atom.start : atom.start + 2] != "NU":
+        return False
+    is_narrative = tokens.language == "en" and tokens.letters[atom.start - 1 : atom.start] == "o"  # "the next year"
+    return tokens.value(atom.start + 1) == "day" or (is_narrative and anchor is not None)
+
+
+def relative_span(text: str, tokens: Tokens, atom: Atom, base: TimeSpan) -> TimeSpan | None:
+    """Return the days of relative words, given the time that they are relative to; None where they are no time."""
+    if _is_no_time(text, tokens, atom):
+        return None
     values = tokens.values(atom.start, atom.end)
     unit = str(values.get("U") or "century")
-    is_next = atom.kind == "step" and "N" in values and "U" in values
-    is_narrative = is_next and tokens.language == "en" and tokens.letters[: atom.start].endswith("o")  # "the next year"
-    is_anchored = atom.kind in ("later", "following", "next_day") or (is_next and unit == "day")
-    base = anchor if is_anchored or (is_narrative and anchor is not None) else reference
-    if base is None or _is_no_time(text, tokens, atom):
-        return None
     if atom.kind in ("ago", "ahead", "later", "span", "since"):
         return _counted_span(atom.kind, base, unit, values)
     if atom.kind in ("near", "next_day", "part", "following"):
@@ -53,6 +57,12 @@ def relative_span(
         return each_end(
             base, lambda day: unit_span(day, "year" if count == "year" else "day", 1 if count == "year" else count)
         )
+    span = _stepped_span(base, unit, values)
+    is_divided = "P" in values and ("M" in values or unit in ("month", "year"))
+    return third_of(span, values["P"]) if span is not None and is_divided else span
+
+
+def _stepped_span(base: TimeSpan, unit: str, values: dict[str, Any]) -> TimeSpan | None:
     step = 1 if "N" in values else -1 if "L" in values else 0
     if "W" in values:
         return each_end(base, lambda day: weekday_span(day, values["W"], step))
