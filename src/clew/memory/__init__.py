@@ -83,7 +83,8 @@ class Memory:
             open_newest = open_version or partial(open_index, location, encoder=encoder)
             table = index.table.settings
             chunker = Chunker.from_settings(table)
-            self._prepare = partial(prepare_turns, chunker=chunker, encoder=encoder)
+            sentences = index.table.has_sentence_vectors
+            self._prepare = partial(prepare_turns, chunker=chunker, encoder=encoder, sentences=sentences)
             self._state = MemoryState(locate(location).derived.parent, self._prepare)
             opened.callback(self._state.close)
             opened.pop_all()
