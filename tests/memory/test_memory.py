@@ -175,7 +175,7 @@ def test_a_removal_that_was_begun_is_finished_before_anything_is_recalled(folder
         tell(memory, *TURNS)
         memory.merge()
         with writer_lock(folder), pytest.MonkeyPatch.context() as patched:
-            patched.setattr("clew.memory._PATIENCE_SECONDS", 0.0)
+            patched.setattr("clew.memory.merging.PATIENCE_SECONDS", 0.0)
             with pytest.raises(IndexLockedError):
                 memory.forget(user="arne")
             assert not set(ids(memory.recall("Who bit the postman of Oslo?", k=10))) & {"dog", "postman"}
@@ -212,11 +212,11 @@ def test_threads_that_remember_while_others_recall_and_one_merges(folder: Path) 
         assert len(index) == 32
 
 
-def test_commits_of_others_are_followed(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_commits_of_others_are_followed(folder: Path) -> None:
     with open_memory(folder) as memory:
         with clew.open(folder) as other:
             other.add([Document("note", "A note", "The lighthouse of Vardø is red.")])
-        memory._follow()
+        memory._merger.follow()
         assert ids(memory.recall("What colour has the lighthouse?")) == ["note"]
         tell(memory, TURNS[0])
         assert ids(memory.recall("Who moved to Gent?", user="ilse")) == ["move"]

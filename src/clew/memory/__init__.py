@@ -4,29 +4,24 @@ A turn is a document of an index. It waits in a log on disk and in memory, where
 all that wait in one commit; so no turn and no question waits for the making of a version.
 """
 
-import atexit
-import logging
-import time as clock
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from datetime import date
 from functools import partial
 from pathlib import Path
-from threading import Lock, Thread
 from typing import TYPE_CHECKING, Self
 
-from clew.errors import ClewError, IndexLockedError, InputError
+from clew.errors import IndexLockedError, InputError
 from clew.index import Index, create
 from clew.index import open as open_index
 from clew.indexing.chunking import Chunker
+from clew.memory.merging import MergeLimits, Merger
 from clew.memory.recalling import (
     RecallRequest,
     document_ids,
     fit_filter,
     has_fields,
-    is_stored,
     recall_turns,
-    search_version,
     select_turns,
     stored_passages,
 )
@@ -44,14 +39,7 @@ from clew.types import AUTO_RETRIEVER, Answer, Evidence, Filter, Passage
 if TYPE_CHECKING:
     from clew.answering.selection import ModelSpec
 
-_logger = logging.getLogger(__name__)
-_LOOK_SECONDS = 10.0  # between two looks for commits of other writers
-_LOCKED_SECONDS = 0.2  # between two tries to write while another process writes
-_PATIENCE_SECONDS = 60.0  # that a removal waits for another writer
-_MERGE_SHARE = 4.0  # after a merge there is none for so many times its seconds
-_FULL_FRAGMENT, _MAX_FRAGMENTS = 1 << 16, 64  # rows of a large data file; small ones that merges leave, at most
-_WARM_QUESTIONS = 16  # that a new version is asked before it answers
-_FIRST = RecallRequest("What was said of Zzyzxqia?")  # names that nothing has are looked for among all names
+_WARM_QUESTIONS = 16  # one a filter, that a new version is asked before it answers
 
 
 class Memory:
@@ -92,29 +80,27 @@ class Memory:
             index = open_index(location) if open_version is None else open_version()
             opened.callback(index.close)
             encoder = index.context.index_encoder
-            self._open_version = open_version or (lambda: open_index(location, encoder=encoder))
+            open_newest = open_version or partial(open_index, location, encoder=encoder)
             table = index.table.settings
             chunker = Chunker.from_settings(table)
-            self._prepare = partial(prepare_turns, chunker=chunker, encoder=encoder)
+            sentences = index.table.has_sentence_vectors
+            self._prepare = partial(prepare_turns, chunker=chunker, encoder=encoder, sentences=sentences)
             self._state = MemoryState(locate(location).derived.parent, self._prepare)
             opened.callback(self._state.close)
             opened.pop_all()
         self._versions = SharedVersion(index)
-        self._merge_turns, self._merge_seconds = merge_turns, merge_seconds
-        self._on_commit = on_commit
-        self._settling = Lock()  # held by the one thread that changes the index
-        self._pause_end = 0.0
         self._recent: dict[Filter | None, RecallRequest] = {}
+        limits = MergeLimits(merge_turns, merge_seconds)
+        recent = self._recent_requests
+        self._merger = Merger(self._state, self._versions, open_newest, limits, on_commit, recent)
         with ExitStack() as opened:
             opened.callback(self._let_go)
             if self._state.removals:  # before anything is recalled
-                self._settle_when_free()
+                self._merger.settle_when_free()
             with self._versions.lease() as index:
-                self._warm(index)
+                self._merger.warm(index)
             opened.pop_all()
-        self._thread = Thread(target=self._run, name="clew-memory", daemon=True)
-        self._thread.start()
-        atexit.register(self._end_thread)  # one that is merging while the interpreter is taken down aborts the process
+        self._merger.start()
 
     def __enter__(self) -> Self:
         return self
@@ -208,7 +194,7 @@ class Memory:
         """Return an answer from what was said; the arguments are those of `recall`, the model is as in `Index.ask`."""
         request = RecallRequest.select(question, user, session, as_of, where, k, retriever)
         with self._recalling(request) as (index, found):
-            answerer = index.answerer(model, retriever, where=fit_filter(index, request.limited))
+            answerer = index.answerer(model, retriever, where=fit_filter(index, request.full_filter))
             return answerer.answer([question], [found])[0]
 
     def forget(self, *, user: str = "", session: str = "", id: str = "", shred: bool = False) -> int:  # noqa: A002
@@ -241,7 +227,7 @@ class Memory:
             if not ids:
                 return 0
             self._state.remove(Removal(tuple(ids), exclude(**given), shred))
-        self._settle_when_free()
+        self._merger.settle_when_free()
         return len(ids)
 
     def has_fields(self, where: Filter) -> bool:
@@ -255,23 +241,21 @@ class Memory:
 
         Raises IndexLockedError where another process is writing.
         """
-        return self._settle()
+        return self._merger.settle()
 
     def close(self, *, merge: bool = True) -> None:
         """Let the index and the log go; without `merge`, turns that wait are left to the next memory."""
         if self._state.is_closed:
             return
-        self._end_thread()
-        atexit.unregister(self._end_thread)
+        self._merger.end()
         with ExitStack() as opened:
             opened.callback(self._let_go)
             with suppress(IndexLockedError):  # they are on disk
                 if merge:
-                    self._settle()
+                    self._merger.settle()
 
-    def _end_thread(self) -> None:
-        self._state.end()
-        self._thread.join()
+    def _recent_requests(self) -> list[RecallRequest]:
+        return list(self._recent.values())
 
     def _let_go(self) -> None:
         self._state.close()
@@ -294,136 +278,10 @@ class Memory:
         """Yield what is found, and the version that it was found in."""
         with self._state.changing():
             waiting = self._state.waiting
-            self._recent.pop(request.limited, None)
-            self._recent[request.limited] = request
-            while len(self._recent) > _WARM_QUESTIONS:
-                del self._recent[next(iter(self._recent))]
+            rest = {where: asked for where, asked in self._recent.items() if where != request.full_filter}
+            self._recent = dict([*rest.items(), (request.full_filter, request)][-_WARM_QUESTIONS:])
         with self._versions.lease() as index:
             yield index, recall_turns(index, waiting, self._state.removals, request)
-
-    def _settle_when_free(self) -> None:
-        """Remove what is forgotten from the index, when no other process is writing to it."""
-        end = clock.monotonic() + _PATIENCE_SECONDS
-        while True:
-            try:
-                self._settle(add=False)
-                return
-            except IndexLockedError:
-                if clock.monotonic() >= end:
-                    raise
-            clock.sleep(_LOCKED_SECONDS)
-
-    def _settle(self, *, add: bool = True) -> int:
-        """Bring the index up to date with the log; return the number of turns that were added."""
-        with self._settling:
-            started = clock.monotonic()
-            state = self._state
-            removals, waiting = state.removals, state.waiting if add else {}
-            if not removals and not waiting:
-                return 0
-            merged = self._commit({id_ for removal in removals for id_ in removal.ids}, waiting)
-            if any(removal.shred for removal in removals):
-                self._shred()
-            state.settle(merged, removals)
-            ended = clock.monotonic()
-            self._pause_end = ended + _MERGE_SHARE * (ended - started)
-            return len(merged)
-
-    def _commit(self, gone: set[str], waiting: Mapping[str, WaitingTurn]) -> set[str]:
-        """Remove and add turns; return those that are in the version which answers after this."""
-        with self._versions.lease() as index:
-            if not waiting and index.table.is_newest and not any(is_stored(index.snapshot, id_) for id_ in gone):
-                return set()
-        with ExitStack() as opened:
-            index = opened.enter_context(self._open_version())
-            stored = index.table.stored_documents()
-            if present := sorted(id_ for id_ in gone if id_ in stored):
-                index.remove(present)
-            if waiting:
-                report = index.add([turn.document for turn in waiting.values()])
-                for failure in report.failures:
-                    _logger.warning("the turn %s could not be merged: %s", failure.item, failure.reason)
-                full = index.table.count_rows() // _FULL_FRAGMENT
-                if len(index.table.fragments()) > full + _MAX_FRAGMENTS:
-                    index.compact()
-            stored = index.table.stored_documents()
-            self._warm(index)
-            opened.pop_all()
-        self._switch(index)
-        return {id_ for id_ in waiting if id_ in stored}
-
-    def _shred(self) -> None:
-        """Remove from the disk what the index has no longer; the version that answers has first to be a compact one."""
-        end = clock.monotonic() + _PATIENCE_SECONDS
-        while True:
-            with ExitStack() as opened:
-                index = opened.enter_context(self._open_version())
-                try:
-                    index.compact(shred=True)
-                    return
-                except IndexLockedError:
-                    if clock.monotonic() >= end:
-                        raise
-                self._warm(index)
-                opened.pop_all()
-            self._switch(index)
-            clock.sleep(_LOCKED_SECONDS)
-
-    def _switch(self, index: Index) -> None:
-        self._versions.replace(index)
-        self._on_commit()
-
-    def _warm(self, index: Index) -> None:
-        """Ask a version the latest questions, one a filter, so that the next ones find it in memory."""
-        recent = tuple(self._recent.values())
-        for request in (_FIRST, *recent):
-            with suppress(InputError):
-                search_version(index, (), request)
-
-    def _run(self) -> None:
-        """Merge what waits, and follow the commits of other writers, until the memory is closed."""
-        while True:
-            with self._state.changed:
-                if not self._state.is_closed and (seconds := self._seconds_to_wait()) > 0:
-                    self._state.changed.wait(seconds)
-                if self._state.is_closed:
-                    return
-                is_due = self._seconds_to_wait() <= 0
-            try:
-                if is_due:
-                    self._settle()
-                else:
-                    self._follow()
-            except IndexLockedError:
-                self._pause_end = clock.monotonic() + _LOCKED_SECONDS
-            except RuntimeError as error:
-                if "interpreter shutdown" not in str(error):
-                    raise
-                return  # no thread is started any more: the next memory merges
-            except ClewError as error:
-                _logger.warning("turns could not be merged, and wait: %s", error)
-                self._pause_end = clock.monotonic() + _LOOK_SECONDS
-
-    def _seconds_to_wait(self) -> float:
-        """Return the seconds until a merge is due, or the next look for commits of others."""
-        state, now = self._state, clock.monotonic()
-        if not state.waiting and not state.removals:
-            return _LOOK_SECONDS
-        is_full = len(state.waiting) >= self._merge_turns or bool(state.removals)
-        due = now if is_full else state.since + self._merge_seconds
-        return min(max(due, self._pause_end) - now, _LOOK_SECONDS)
-
-    def _follow(self) -> None:
-        """Answer by the newest version, where another writer has committed one."""
-        with self._settling:
-            with self._versions.lease() as index:
-                if index.table.is_newest:
-                    return
-            with ExitStack() as opened:
-                newest = opened.enter_context(self._open_version())
-                self._warm(newest)
-                opened.pop_all()
-            self._versions.replace(newest)
 
 
 def _describe(passages: Sequence[Passage]) -> list[tuple[object, ...]]:

@@ -57,7 +57,7 @@ class RecallRequest:
         return cls(question, wanted, k, retriever, times)
 
     @property
-    def limited(self) -> Filter | None:
+    def full_filter(self) -> Filter | None:
         """The filter with the limits of time."""
         return self.times.restrict(self.where)
 
@@ -70,7 +70,7 @@ def recall_turns(
     What waits has to be read before the version is leased: a turn that is merged meanwhile is then in both, never in
     none, and one that is in both is shown from the version.
     """
-    turns = select_turns(waiting, request.limited)
+    turns = select_turns(waiting, request.full_filter)
     if request.where is not None and not has_fields(index, waiting, request.where):
         raise InputError(f"nothing that is remembered has some field of the filter {request.where!r}: correct its name")
     found = search_version(index, removals, request)

@@ -1,7 +1,8 @@
 """Turns that wait for their commit: found by the same words and vectors as passages of the index.
 
-Passages of the index and turns that wait are compared by one score: the cosine with the question, and the share of the
-question's words that a text has, each word weighted by its rarity in the index.
+Passages of the index and turns that wait are compared by one score: the higher cosine with the question of the passage
+and of its best sentence, and the share of the question's words that a text has, each word weighted by its rarity in the
+index.
 
 Source: none.
 """
@@ -13,10 +14,13 @@ from typing import final
 import numpy as np
 
 from clew.arrays import FloatArray
+from clew.graph.segments.sentence_columns import unit_sentences
 from clew.index import Index
 from clew.indexing.batches import encode_passages
 from clew.indexing.chunking import Chunker
+from clew.indexing.sentence_vectors import encode_with_sentences
 from clew.protocols import Encoder
+from clew.query.chain_search import sentences_of
 from clew.query.conditions import OWN_FIELDS, Column, Row, field_value
 from clew.text.normalization import find_terms
 from clew.types import FIRST_DAY, LAST_DAY, Document, Passage, Scored
@@ -29,7 +33,9 @@ class WaitingTurn:
 
     document: Document
     passages: tuple[Passage, ...]  # n, as the index will have them
-    vectors: FloatArray  # (n, d) unit rows; d is 0 without an encoder
+    vectors: tuple[
+        FloatArray, ...
+    ]  # n, unit rows (1 + s, d) of the passage and its s sentences; (1, 0) without encoder
     terms: tuple[frozenset[str], ...]  # n
 
     @property
@@ -42,20 +48,32 @@ class WaitingTurn:
         return {**document.metadata, **dict(zip(OWN_FIELDS, own, strict=True))}
 
 
-def prepare_turns(documents: Sequence[Document], chunker: Chunker, encoder: Encoder | None) -> list[WaitingTurn]:
-    """Return turns with their passages, vectors and words."""
+def prepare_turns(
+    documents: Sequence[Document], chunker: Chunker, encoder: Encoder | None, *, sentences: bool
+) -> list[WaitingTurn]:
+    """Return turns with their passages, words and vectors, those of `sentences`, too, where the index has them."""
     split = [tuple(chunker.split(document)) for document in documents]
-    passages = [passage for each in split for passage in each]
-    vectors = np.zeros((len(passages), 0), dtype=np.float32)
-    if encoder is not None and passages:
-        vectors = encode_passages(encoder, [(passage.title, passage.text) for passage in passages])
-    terms = [frozenset(find_terms(f"{passage.title} {passage.text}")) for passage in passages]
-    turns, start = [], 0
-    for document, own in zip(documents, split, strict=True):
-        end = start + len(own)
-        turns.append(WaitingTurn(document, own, vectors[start:end], tuple(terms[start:end])))
-        start = end
-    return turns
+    vectors = iter(_encode([passage for each in split for passage in each], encoder, sentences=sentences))
+    return [
+        WaitingTurn(
+            document,
+            own,
+            tuple(next(vectors) for _ in own),
+            tuple(frozenset(find_terms(f"{passage.title} {passage.text}")) for passage in own),
+        )
+        for document, own in zip(documents, split, strict=True)
+    ]
+
+
+def _encode(passages: Sequence[Passage], encoder: Encoder | None, *, sentences: bool) -> list[FloatArray]:
+    texts = [(passage.title, passage.text) for passage in passages]
+    if encoder is None or not texts:
+        return [np.zeros((1, 0), dtype=np.float32) for _ in texts]
+    if not sentences:
+        return list(encode_passages(encoder, texts)[:, None])
+    encoded = encode_with_sentences(encoder, texts)
+    pairs = zip(encoded.vectors, encoded.sentences, strict=True)
+    return [np.concatenate([own[None], unit_sentences(rows.vectors)]) for own, rows in pairs]
 
 
 @final
@@ -85,29 +103,33 @@ class Relevance:
     def score_turns(self, turns: Iterable[WaitingTurn]) -> list[Scored[Passage]]:
         """Return the passages of turns that have a word of the question or are like it, best first, ties by id."""
         found = [
-            Scored(passage, self._share(terms) + float(cosine))
+            Scored(passage, self._share(terms) + self._cosine(vectors))
             for turn in turns
-            for passage, terms, cosine in zip(turn.passages, turn.terms, self._cosines(turn.vectors), strict=True)
+            for passage, terms, vectors in zip(turn.passages, turn.terms, turn.vectors, strict=True)
         ]
         return sorted((each for each in found if each.score > 0), key=lambda each: (-each.score, each.item.id))
 
     def score_passages(self, passages: Sequence[Passage]) -> list[float]:
         """Return the scores of passages of the index."""
-        if not passages:
-            return []
-        positions = np.array([self._snapshot.position(passage.id) for passage in passages], dtype=np.int32)
-        shares = [self._share(frozenset(find_terms(f"{p.title} {p.text}"))) for p in passages]
-        cosines = self._cosines(self._snapshot.vectors.rows(positions))
-        return [share + float(cosine) for share, cosine in zip(shares, cosines, strict=True)]
+            scores = [self._share(frozenset(find_terms(f"{p.title} {p.text}"))) for p in passages]
+        if not passages or not len(self._vector):
+            return scores
+        snapshot = self._snapshot
+        positions = np.array([snapshot.position(passage.id) for passage in passages], dtype=np.int32)
+        cosines = snapshot.vectors.similarities_at(positions, self._vector)
+        if snapshot.sentences.vectors is not None:
+            sentences, owners = sentences_of(positions, snapshot.sentences.offsets)
+            np.maximum.at(cosines, owners, snapshot.sentences.vectors.similarities(sentences, self._vector[None])[:, 0])
+        return [share + cosine for share, cosine in zip(scores, cosines.tolist(), strict=True)]
 
     def _share(self, terms: frozenset[str]) -> float:
         return sum(weight for term, weight in self._weights.items() if term in terms) / self._total
 
-    def _cosines(self, vectors: FloatArray) -> FloatArray:
-        if not len(self._vector):
-            return np.zeros(len(vectors), dtype=np.float32)
-        cosines: FloatArray = vectors @ self._vector
-        return cosines
+    def _cosine(self, vectors: FloatArray) -> float:
+        """Return the highest cosine with the question of rows (n, d); 0 for those of another encoder, or of none."""
+        if vectors.shape[1] != len(self._vector) or not len(self._vector):
+            return 0.0
+        return float((vectors @ self._vector).max())
 
 
 def insert_turns(
