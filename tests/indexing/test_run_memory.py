@@ -59,7 +59,7 @@ def test_no_more_workers_are_started_than_the_budget_has_room_for() -> None:
 @pytest.mark.skipif(sys.platform == "win32", reason="the system tells no peak")
 def test_a_run_keeps_its_budget(tmp_path: Path) -> None:
     # Texts of 10,000 characters, so that usual batches would hold far more than the budget leaves.
-    long = ((make_voyage(number), number) for number in range(240))
+    long = ((make_voyage(number), number) for number in range(400))
     records = [{**record, "text": f"{record['text']} " * (10_000 // len(str(record["text"])))} for record, _ in long]
     file = write_lines(tmp_path / "corpus.jsonl", records)
     budget = 400 * 10**6
