@@ -111,7 +111,7 @@ class Relevance:
 
     def score_passages(self, passages: Sequence[Passage]) -> list[float]:
         """Return the scores of passages of the index."""
-            scores = [self._share(frozenset(find_terms(f"{p.title} {p.text}"))) for p in passages]
+        scores = [self._share(frozenset(find_terms(f"{p.title} {p.text}"))) for p in passages]
         if not passages or not len(self._vector):
             return scores
         snapshot = self._snapshot
