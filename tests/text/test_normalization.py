@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clew.text.normalization import fold, key_hash, key_hashes, name_key, strip_parentheses, tokens, word_runs
+from clew.text.normalization import fold, key_hash, name_key, strip_parentheses, tokens, word_runs
+from clew.text.token_arrays import key_hashes
 
 ANY = st.text(st.characters())  # lone surrogates too
 

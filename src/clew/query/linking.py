@@ -21,7 +21,8 @@ from clew.query.visible_names import NameTable
 from clew.text.casing import COMMON_WORDS, looks_like_name
 from clew.text.identifiers import find_undivided
 from clew.text.mentions import find_mentions
-from clew.text.normalization import Token, key_hash, key_hashes, name_key, token_keys, tokens, word_runs
+from clew.text.normalization import Token, key_hash, name_key, token_keys, tokens, word_runs
+from clew.text.token_arrays import key_hashes
 
 PLACEHOLDER = "it"
 # Words that name no relation; matching skips them.

@@ -13,8 +13,6 @@ from hashlib import blake2b
 from itertools import pairwise
 from typing import NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
 from Stemmer import Stemmer
 
 ARTICLES = frozenset({"the", "a", "an"})
@@ -175,13 +173,6 @@ def key_hash(key: str, salt: int = 0) -> int:
     """Return a 64-bit hash of a name's key, for sorted arrays; another salt (0 to 2**64 - 1) gives another hash."""
     encoded = key.encode("utf-8", "surrogatepass")
     return int.from_bytes(blake2b(encoded, digest_size=8, salt=salt.to_bytes(8, "little")).digest(), "little")
-
-
-def key_hashes(keys: Iterable[str], salt: int = 0) -> NDArray[np.uint64]:
-    """Return the hashes (n,) of keys, as `key_hash`."""
-    own, encoded = salt.to_bytes(8, "little"), [key.encode("utf-8", "surrogatepass") for key in keys]
-    digests = b"".join([blake2b(key, digest_size=8, salt=own).digest() for key in encoded])
-    return np.frombuffer(digests, dtype="<u8")
 
 
 def is_identifier(name: str) -> bool:

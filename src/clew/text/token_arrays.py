@@ -5,8 +5,9 @@ Source: none. Differs from the source: nothing.
 
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from hashlib import blake2b
 from itertools import pairwise
 
 import numpy as np
@@ -22,6 +23,13 @@ SENTENCE_END = frozenset(".!?:\n\"'“”«»([*#-")  # a capital after one of t
 _CHUNK_CHARACTERS = 1 << 20
 # Classes of characters, as bits.
 _KNOWN, _WORD, _UNSPACED, _MARK, _NAME, _LOWER, _UPPER, _END = 1, 2, 4, 8, 16, 32, 64, 128
+
+
+def key_hashes(keys: Iterable[str], salt: int = 0) -> NDArray[np.uint64]:
+    """Return the hashes (n,) of keys, as `key_hash`."""
+    own, encoded = salt.to_bytes(8, "little"), [key.encode("utf-8", "surrogatepass") for key in keys]
+    digests = b"".join([blake2b(key, digest_size=8, salt=own).digest() for key in encoded])
+    return np.frombuffer(digests, dtype="<u8")
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from clew.arrays import BoolArray, IntArray, expand_ranges
-from clew.text.normalization import Token, is_word_character, key_hash, key_hashes, name_key, tokens, word_runs
+from clew.text.normalization import Token, is_word_character, key_hash, name_key, tokens, word_runs
+from clew.text.token_arrays import key_hashes
 from clew.types import Triple
 
 if TYPE_CHECKING:
