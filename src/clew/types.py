@@ -64,16 +64,16 @@ class Time:
 
     def __str__(self) -> str:
         """Return the days for people: `2024-03-05`, `2024-03`, `2024`, `1990 to 1998`, `since 1998`, `until 2003`."""
-        if period := _whole_period(self.first, self.last):
-            return period
-        first = self.first[:4] if self.first.endswith("-01-01") else self.first
-        last = self.last[:4] if self.last.endswith("-12-31") else self.last
-        return f"{first} to {last}" if first and last else f"since {first}" if first else f"until {last}"
+        first, last = _shorten_days(self.first, self.last)
+        if not first or not last:
+            return f"since {first}" if first else f"until {last}" if last else ""
+        return first if first == last else f"{first} to {last}"
 
     @property
     def is_range(self) -> bool:
         """Whether it is no single day, month or year, and so says how long something held."""
-        return not _whole_period(self.first, self.last)
+        first, last = _shorten_days(self.first, self.last)
+        return first != last
 
     def is_later_than(self, day: str) -> bool:
         """Return whether it begins after a day."""
@@ -537,15 +537,12 @@ class Thought:
 Progress = Callable[[str, int, int], None]  # a callback for progress: `(stage, done, total)`
 
 
-def _whole_period(first: str, last: str) -> str:
-    """Return the day, month or year that two days are the first and last one of; "" for another stretch."""
-    if first == last:
-        return first
-    if not (first and last and first[:4] == last[:4] and first.endswith("-01")):
-        return ""
-    if (first[5:], last[5:]) == ("01-01", "12-31"):
-        return first[:4]
-    return first[:7] if first[:7] == last[:7] and (date.fromisoformat(last) + timedelta(1)).day == 1 else ""
+def _shorten_days(first: str, last: str) -> tuple[str, str]:
+    """Return the first and last of some days as years or as months where they begin and end such; "" stays."""
+    if first[4:] in ("", "-01-01") and last[4:] in ("", "-12-31"):
+        return first[:4], last[:4]
+    ends_month = last[4:] in ("", "-12-31") or (date.fromisoformat(last) + timedelta(1)).day == 1
+    return (first[:7], last[:7]) if first[7:] in ("", "-01") and ends_month else (first, last)
 
 
 def _passage_dict(scored: Scored[Passage]) -> dict[str, Any]:

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from clew import Time
 from clew.errors import InputError
 from clew.text.times import TimeSpan, find_file_time, find_times, read_time
 
@@ -174,16 +175,16 @@ def test_names_of_files_that_state_no_time(name: str) -> None:
     assert find_file_time(name) is None
 
 
-def test_spans_contain_and_overlap_days() -> None:
-    span = TimeSpan(10, 20)
-    assert span.contains(10)
-    assert span.contains(20)
-    assert not span.contains(21)
-    assert span.overlaps(TimeSpan(20, None))
-    assert not span.overlaps(TimeSpan(None, 9))
-    assert (TimeSpan(None, 400).first_day, TimeSpan(366, None).last_day) == ("0001-01-01", "9999-12-31")
-    with pytest.raises(InputError, match="ascend"):
-        TimeSpan(20, 10)
+@given(st.one_of(st.none(), st.dates()), st.one_of(st.none(), st.dates()))
+def test_spans_are_those_of_their_days(first: date | None, last: date | None) -> None:
+    days = tuple("" if day is None else day.isoformat() for day in (first, last))
+    if first is not None and last is not None and first > last:
+        with pytest.raises(InputError, match="ascend"):
+            TimeSpan.from_days(*days)
+    else:
+        span = TimeSpan.from_days(*days)
+        assert span.days == days
+        assert str(span) == str(Time(*days))
 
 
 @given(st.text() | st.lists(PIECES, max_size=12).map(" ".join))

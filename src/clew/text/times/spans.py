@@ -9,6 +9,7 @@ from datetime import date
 from functools import lru_cache
 
 from clew.errors import InputError
+from clew.types import Time
 
 _LAST_ORDINAL = date.max.toordinal()
 
@@ -46,51 +47,9 @@ class TimeSpan:
         first, last = ("" if end is None else date.fromordinal(end).isoformat() for end in (self.first, self.last))
         return first, last
 
-    @property
-    def first_day(self) -> str:
-        """The first day as `YYYY-MM-DD`, "0001-01-01" where it is open: in the order of text as in that of time."""
-        return date.fromordinal(self.ordinals[0]).isoformat()
-
-    @property
-    def last_day(self) -> str:
-        """The last day as `YYYY-MM-DD`, "9999-12-31" where it is open."""
-        return date.fromordinal(self.ordinals[1]).isoformat()
-
-    def contains(self, day: int) -> bool:
-        """Return whether a day, as an ordinal, is in the span."""
-        first, last = self.ordinals
-        return first <= day <= last
-
-    def overlaps(self, other: "TimeSpan") -> bool:
-        """Return whether the two spans have a day in common."""
-        return self.ordinals[0] <= other.ordinals[1] and other.ordinals[0] <= self.ordinals[1]
-
     def __str__(self) -> str:
-        """Return the span for people: "2024-03-05", "2024-03", "1998", "1990 to 1998", "since 1998", "until 2003"."""
-        if self.first is None or self.last is None:
-            if self.last is not None:
-                return f"until {_describe_end(self.last, is_last=True)}"
-            return "at any time" if self.first is None else f"since {_describe_end(self.first, is_last=False)}"
-        first, last = date.fromordinal(self.first), date.fromordinal(self.last)
-        if first == last:
-            return first.isoformat()
-        for width, (one, other) in ((4, _year_bounds(first, last)), (7, _month_bounds(first, last))):
-            if (first, last) == (one, other):
-                start, end = first.isoformat()[:width], last.isoformat()[:width]
-                return start if start == end else f"{start} to {end}"
-        return f"{first.isoformat()} to {last.isoformat()}"
-
-
-def _describe_end(ordinal: int, *, is_last: bool) -> str:
-    """Return an end of an open span: its year where it begins or ends one, else its month, else its day."""
-    day = date.fromordinal(ordinal)
-    if day == _year_bounds(day, day)[is_last]:
-        return day.isoformat()[:4]
-    return day.isoformat()[: 7 if day == _month_bounds(day, day)[is_last] else 10]
-
-
-def _year_bounds(first: date, last: date) -> tuple[date, date]:
-    return date(first.year, 1, 1), date(last.year, 12, 31)
+        """Return the span for people, as `clew.types.Time`."""
+        return str(Time(*self.days))
 
 
 def _month_bounds(first: date, last: date) -> tuple[date, date]:
