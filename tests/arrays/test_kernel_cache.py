@@ -74,6 +74,7 @@ def run(file: Path, *statements: str) -> list[str]:
     return done.stdout.splitlines()
 
 
+@pytest.mark.slow
 def test_machine_code_is_loaded_without_registries_until_its_source_changes(kernels: Path) -> None:
     asked = "print(k.doubled_all(np.arange(3.0)), k.doubled_all.dispatcher().stats.cache_hits.total())"
     assert run(kernels, asked) == ["(array([0., 2., 4.]), 3.0) 0", "True"]
@@ -85,6 +86,7 @@ def test_machine_code_is_loaded_without_registries_until_its_source_changes(kern
     assert run(kernels, asked) == ["(array([0., 3., 6.]), 3.0) 1", "False"]
 
 
+@pytest.mark.slow
 def test_a_function_is_compiled_after_another_was_loaded(kernels: Path) -> None:
     first = "print(k.doubled_all(np.arange(3.0))[0].tolist())"
     run(kernels, first)

@@ -19,6 +19,7 @@ from clew.rerankers.text_scorer import TextReranker
 from clew.retrievers.registry import RETRIEVERS
 from clew.text.bm25 import BM25Scorer
 from tests.conftest import EXAMPLES
+from tests.contracts.hidden_documents import HIDDEN, VISIBLE
 from tests.own_parts import run_example
 from tests.small_index import DOCUMENTS, make_index
 
@@ -75,6 +76,18 @@ def trained_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("trained") / "index"
     make_index(folder, DOCUMENTS, TRAINED["gfm"])
     return folder
+
+
+@pytest.fixture(scope="session")
+def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, bool], Path]:
+    """Indexes of documents with hidden ones among them, and without these, by encoder; tests must not change them."""
+    made = {}
+    for encoder in {"hashing", *TRAINED.values()}:
+        for hidden in (True, False):
+            folder = tmp_path_factory.mktemp("filters") / "index"
+            make_index(folder, (*VISIBLE, *HIDDEN) if hidden else VISIBLE, encoder)
+            made[encoder, hidden] = folder
+    return made
 
 
 @pytest.fixture(scope="session")

@@ -20,30 +20,11 @@ from clew.types import Document, Evidence, Failure, Prompt
 from clew_lab.commands.export import export
 from clew_lab.graph.exports import write_graphml, write_jsonld, write_nodes, write_relationships
 from tests.contracts.conftest import TRAINED, WITHOUT_WEIGHTS
+from tests.contracts.hidden_documents import WHERE
 from tests.faults.leaks import Case, find_ties
 from tests.models.llm.scripted_model import ScriptedModel
-from tests.small_index import DOCUMENTS, QUESTIONS, make_index
+from tests.small_index import QUESTIONS, make_index
 
-VISIBLE = tuple(document for document in DOCUMENTS if document.metadata["lang"] == "en")
-HIDDEN = (
-    Document(
-        "secretdoc1",
-        "Ysolde Trunkbarrow",
-        "Ysolde Trunkbarrow was born in Quibbleton. She commanded the Vega and knew Karlskrona.",
-        {"hushkey": 1},
-        aliases=("Louis Palander", "Karlskrona", "Bornholm", "Wasa", "Lyra"),
-    ),
-    Document(
-        "secretdoc2",
-        "Codename Basilisk",
-        "Codename Basilisk is a file.\n## Louis Palander\n\nHe left Bremerhaven for Quibbleton.\n\n## Vega\n\nA ship.",
-        {"klass": "top"},
-    ),
-    Document("secretdoc3", "Louis Palander (informant 4711)", "Louis Palander (informant 4711) lived in Bornholm.", {}),
-    Document("secretdoc4", "Zorblax Vault", " ".join(["KARLSKRONA is watched from Zorblax Vault."] * 9), {}),
-    Document("secretdoc5", "Louis Palandar", "Louis Palandar of Quibbleton is another. Zorblax Vaults are many.", {}),
-)
-WHERE = "document_id NOT LIKE 'secretdoc%'"
 WORDS = (
     "secretdoc", "ysolde", "trunkbarrow", "quibbleton", "basilisk", "codename", "informant", "zorblax", "vault",
     "hushkey", "klass", "palandar", "KARLSKRONA",
@@ -59,18 +40,6 @@ ASKED = (
 FINDING = [name for name in RETRIEVERS if name not in WITHOUT_WEIGHTS and not finds_nothing(name)]
 RERANKED = ("bm25:rerank=words", "gfm:rerank=g-rag")
 INSTALLED = "shared-words"  # that of docs/extend.md: see `conftest.py`
-
-
-@pytest.fixture(scope="module")
-def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, bool], Path]:
-    """Indexes of the visible documents, with the hidden ones and without, by encoder."""
-    made = {}
-    for encoder in {"hashing", *TRAINED.values()}:
-        for hidden in (True, False):
-            folder = tmp_path_factory.mktemp("filters") / "index"
-            make_index(folder, (*VISIBLE, *HIDDEN) if hidden else VISIBLE, encoder)
-            made[encoder, hidden] = folder
-    return made
 
 
 def retrieve(index: Index, name: str, where: str | None) -> Iterator[tuple[str, Evidence]]:

@@ -15,24 +15,13 @@ from clew.settings import Settings
 from clew.store.snapshot_files import read_manifest
 from clew.types import Evidence
 from tests.contracts.conftest import TRAINED, WITHOUT_WEIGHTS
-from tests.contracts.test_filters_hide import ASKED, HIDDEN, RERANKED, VISIBLE, WHERE, spec_of
+from tests.contracts.hidden_documents import HIDDEN, VISIBLE, WHERE
+from tests.contracts.test_filters_hide import ASKED, RERANKED, spec_of
 from tests.faults.leaks import WHERE as CASE_WHERE
 from tests.faults.leaks import make_case
 from tests.small_index import make_index
 
 FINDING = [name for name in RETRIEVERS if name not in WITHOUT_WEIGHTS and not finds_nothing(name)]
-
-
-@pytest.fixture(scope="module")
-def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, bool], Path]:
-    """Indexes of the visible documents, with the hidden ones and without, by encoder."""
-    made = {}
-    for encoder in {"hashing", *TRAINED.values()}:
-        for hidden in (True, False):
-            folder = tmp_path_factory.mktemp("strict") / "index"
-            make_index(folder, (*VISIBLE, *HIDDEN) if hidden else VISIBLE, encoder)
-            made[encoder, hidden] = folder
-    return made
 
 
 @pytest.mark.parametrize("name", [*FINDING, *RERANKED])

@@ -58,25 +58,33 @@ class Clients(NamedTuple):
     reduced: TestClient  # of the index without the hidden ones
 
 
-def serve_both(folder: Path, *, strict: bool) -> Iterator[Clients]:
+@pytest.fixture(scope="module")
+def indexes(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with an index of all documents and one without the hidden ones; tests must not write to them."""
+    folder = tmp_path_factory.mktemp("filtered")
     make_index(folder / "all", [*SHOWN, *HIDDEN])
     make_index(folder / "reduced", SHOWN)
-    key = make_key(folder / "keys.json", where="tenant = 'a'", strict=strict)
+    return folder
+
+
+def serve_both(indexes: Path, *, strict: bool) -> Iterator[Clients]:
+    keys = indexes / f"keys-{strict}.json"
+    key = make_key(keys, where="tenant = 'a'", strict=strict)
     with (
-        serving({"own": folder / "all"}, keys=folder / "keys.json", key=key) as filtered,
-        serving({"own": folder / "reduced"}) as reduced,
+        serving({"own": indexes / "all"}, keys=keys, key=key) as filtered,
+        serving({"own": indexes / "reduced"}) as reduced,
     ):
         yield Clients(filtered, reduced)
 
 
 @pytest.fixture(scope="module")
-def clients(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Clients]:
-    yield from serve_both(tmp_path_factory.mktemp("filtered"), strict=False)
+def clients(indexes: Path) -> Iterator[Clients]:
+    yield from serve_both(indexes, strict=False)
 
 
 @pytest.fixture(scope="module")
-def strict_clients(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Clients]:
-    yield from serve_both(tmp_path_factory.mktemp("strict"), strict=True)
+def strict_clients(indexes: Path) -> Iterator[Clients]:
+    yield from serve_both(indexes, strict=True)
 
 
 def without(reply: Any, *names: str) -> Any:
@@ -223,14 +231,15 @@ class _Forgetful:
         return self._inner.retrieve(questions, k)
 
 
-def test_a_retriever_that_forgets_the_filter_shows_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_retriever_that_forgets_the_filter_shows_nothing(
+    indexes: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def forget(version: OpenVersion, spec: str, paths: int) -> Retriever:
         return _Forgetful(open_version_retriever(version, spec, paths))
 
-    make_index(tmp_path / "all", [*SHOWN, *HIDDEN])
     key = make_key(tmp_path / "keys.json", where="tenant = 'a'")
     monkeypatch.setattr("clew.server.questions.open_version_retriever", forget)
-    with serving({"own": tmp_path / "all"}, keys=tmp_path / "keys.json", key=key) as client:
+    with serving({"own": indexes / "all"}, keys=tmp_path / "keys.json", key=key) as client:
         quiet = TestClient(client.app, "http://localhost", headers=dict(client.headers), raise_server_exceptions=False)
         for path in ("search", "ask"):
             asked = {"question": QUESTIONS[0], "retriever": "bm25", "k": 50}
@@ -240,9 +249,8 @@ def test_a_retriever_that_forgets_the_filter_shows_nothing(tmp_path: Path, monke
             assert "hidden-" not in reply.text
 
 
-def test_a_key_without_a_filter_finds_the_hidden(clients: Clients, tmp_path: Path) -> None:
-    make_index(tmp_path / "all", [*SHOWN, *HIDDEN])
-    with serving({"own": tmp_path / "all"}) as client:
+def test_a_key_without_a_filter_finds_the_hidden(clients: Clients, indexes: Path) -> None:
+    with serving({"own": indexes / "all"}) as client:
         found = client.post("/v1/own/search", json={"question": QUESTIONS[0], "k": 50}).text
         paths = client.get("/v1/own/paths", params={"from": "Vega (ship)", "to": "Blekinge"}).text
         assert "hidden-1" in found
