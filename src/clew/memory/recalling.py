@@ -76,8 +76,8 @@ def recall_turns(
     found = search_version(index, removals, request)
     if not turns:
         return found
-    relevance = Relevance(request.question, index)
-    new = (each for each in relevance.score_turns(turns) if not is_stored(index.snapshot, each.item.document_id))
+    relevance = Relevance(request.question, index, turns)
+    new = (each for each in relevance.score_turns() if not is_stored(index.snapshot, each.item.document_id))
     best = list(itertools.islice(new, request.k))
     if not best:
         return found

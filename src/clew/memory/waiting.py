@@ -1,13 +1,15 @@
 """Turns that wait for their commit: found by the same words and vectors as passages of the index.
 
 Passages of the index and turns that wait are compared by one score: the higher cosine with the question of the passage
-and of its best sentence, and the share of the question's words that a text has, each word weighted by its rarity in the
-index.
+and of its best sentence, and the share of the question's words that a text has, each word weighted by its rarity among
+the passages and these turns.
 
-Source: none.
+Source: none; the weight of words is that of `clew.retrievers.hybrid`.
 """
 
-from collections.abc import Iterable, Sequence
+import math
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import final
 
@@ -24,6 +26,8 @@ from clew.query.chain_search import sentences_of
 from clew.query.conditions import OWN_FIELDS, Column, Row, field_value
 from clew.text.normalization import find_terms
 from clew.types import FIRST_DAY, LAST_DAY, Document, Passage, Scored
+
+_WORDS = 1.3  # weight of the question's words beside a cosine
 
 
 @final
@@ -91,20 +95,24 @@ class TurnColumns:
 
 @final
 class Relevance:
-    """The score of texts for one question, over an index and turns that wait."""
+    """The score of texts for one question, over an index and turns that wait and may be seen."""
 
-    def __init__(self, question: str, index: Index) -> None:
+    def __init__(self, question: str, index: Index, turns: Sequence[WaitingTurn]) -> None:
         self._snapshot = index.snapshot
-        self._weights = index.context.lexical.weigh_terms(question)
+        self._turns = turns
+        waiting = Counter(term for turn in turns for terms in turn.terms for term in terms)
+        count = len(index.snapshot.passage_ids) + sum(len(turn.passages) for turn in turns)
+        holders = {t: n + waiting[t] for t, n in index.context.lexical.count_holders(question).items()}
+        self._weights = {term: math.log(1 + (count - n + 0.5) / (n + 0.5)) for term, n in holders.items()}
         self._total = sum(self._weights.values()) or 1.0
         has_vectors = index.context.index_encoder is not None and bool(question.strip())
         self._vector = index.context.encode_questions([question])[0] if has_vectors else np.zeros(0, dtype=np.float32)
 
-    def score_turns(self, turns: Iterable[WaitingTurn]) -> list[Scored[Passage]]:
-        """Return the passages of turns that have a word of the question or are like it, best first, ties by id."""
+    def score_turns(self) -> list[Scored[Passage]]:
+        """Return the passages of the turns that have a word of the question or are like it, best first, ties by id."""
         found = [
             Scored(passage, self._share(terms) + self._cosine(vectors))
-            for turn in turns
+            for turn in self._turns
             for passage, terms, vectors in zip(turn.passages, turn.terms, turn.vectors, strict=True)
         ]
         return sorted((each for each in found if each.score > 0), key=lambda each: (-each.score, each.item.id))
@@ -123,7 +131,8 @@ class Relevance:
         return [share + cosine for share, cosine in zip(scores, cosines.tolist(), strict=True)]
 
     def _share(self, terms: frozenset[str]) -> float:
-        return sum(weight for term, weight in self._weights.items() if term in terms) / self._total
+        found = sum(weight for term, weight in self._weights.items() if term in terms)
+        return _WORDS * found / self._total
 
     def _cosine(self, vectors: FloatArray) -> float:
         """Return the highest cosine with the question of rows (n, d); 0 for those of another encoder, or of none."""

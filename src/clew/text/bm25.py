@@ -215,15 +215,13 @@ class BM25Index:
         known = self._known_terms(words)
         return float(known.weights.sum()) + (len(set(words)) - len(known.terms)) * math.log(2 * len(self) + 2)
 
-    def weigh_terms(self, question: str) -> dict[str, float]:
-        """Return the terms of a question's words by their rarity; those that no passage has are the rarest."""
+    def count_holders(self, question: str) -> dict[str, int]:
+        """Return the terms of a question's words, and the number of passages that have each."""
         terms = sorted(set(find_terms(question)))
-        holders = (
-            self._count_holders(np.array([key_hash(term) for term in terms], dtype=np.uint64)) if len(self) else ()
-        )
-        counts = np.asarray(holders, dtype=np.float64) if len(self) else np.zeros(len(terms))
-        weights = np.log(1.0 + (len(self) - counts + 0.5) / (counts + 0.5))
-        return dict(zip(terms, weights.tolist(), strict=True))
+        if not len(self.terms):
+            return dict.fromkeys(terms, 0)
+        holders = self._count_holders(np.array([key_hash(term) for term in terms], dtype=np.uint64))
+        return dict(zip(terms, holders.tolist(), strict=True))
 
     def _known_terms(self, terms: Sequence[str]) -> QueryTerms:
         counts = Counter(map(_hash_term, terms))
