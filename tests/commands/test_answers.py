@@ -47,6 +47,7 @@ def test_json_has_all_chains() -> None:
         "end": 40,
         "quote": "Vega was towed\nby a hawser.",
         "place": None,
+        "time": None,
     }
 
 

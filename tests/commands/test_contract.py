@@ -97,7 +97,9 @@ def test_search_writes_one_object_and_nothing_on_stderr(index: Path) -> None:
     done = run_clew("search", QUESTION, "--index", index, "--retriever", "bm25", "--json")
     assert (done.code, done.err) == (0, "")
     found = json.loads(done.out)
-    assert list(found) == ["question", "retriever", "passages", "paths", "notes", "usage", "steps", "topics", "chains"]
+    assert list(found) == [
+        "question", "retriever", "passages", "paths", "notes", "usage", "steps", "topics", "chains", "as_of"
+    ]  # fmt: skip
     assert found["usage"].keys() == {"seconds", "calls", "input_tokens", "output_tokens", "cost"}
     scores = [passage["score"] for passage in found["passages"]]
     assert scores == sorted(scores, reverse=True)
@@ -208,7 +210,8 @@ def test_what_is_found_nowhere_is_no_error(index: Path) -> None:
 
 def test_ask_as_json_has_one_shape_with_and_without_an_answer(small_folder: Path) -> None:
     keys = {
-        "question", "retriever", "answer", "headline", "weak", "citations", "candidates", "notes", "usage", "evidence"
+        "question", "retriever", "answer", "headline", "weak", "citations", "candidates", "others", "notes", "usage",
+        "evidence",
     }  # fmt: skip
     for question, retriever, text, quotes in (
         ("Where was Louis Palander born?", "chains", "Karlskrona", True),

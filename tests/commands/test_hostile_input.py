@@ -160,6 +160,8 @@ PRINTING = [
     ("open", "i"),
     ("open", "i", "--json"),
     ("chat", "i"),
+    ("conflicts", "i"),
+    ("conflicts", "i", "--json"),
     ("stats", "--index", "i"),
     ("stats", "--index", "i", "--json"),
     ("cache", "--index", "i", "--json"),
