@@ -65,6 +65,7 @@ if TYPE_CHECKING:
         Extraction,
         Failure,
         Mention,
+        OtherAnswer,
         Passage,
         Place,
         PlaceStart,
@@ -123,7 +124,7 @@ _NAMES = {
     "clew.settings": "Settings",
     "clew.store.entity_decisions": "EntityDecision",
     "clew.types": (
-        "Answer Citation Document Evidence Extraction Failure Mention Passage Place PlaceStart Prompt "
+        "Answer Citation Document Evidence Extraction Failure Mention OtherAnswer Passage Place PlaceStart Prompt "
         "Question Reply Scored SentenceChain StatedTime Time Triple Usage"
     ),
 }
@@ -136,7 +137,7 @@ __all__ = [
     "ExtractorEntry", "Failure", "FieldOverview", "Frag", "Fused", "GCNSubgraph", "GRag", "Gear", "GraphReport",
     "Hybrid", "Index", "IndexContext", "IndexFormatError", "IndexLockedError", "IndexOverview", "IndexedDocument",
     "IndexedDocuments", "IndexedEntity", "IndexingReport", "InputError", "LLMRerank", "LanguageModel", "Memory",
-    "Mention", "MentionGroup", "MissingPackageError", "ModelEntry", "ModelReplyError", "Neighbour", "PageRank",
+    "Mention", "MentionGroup", "MissingPackageError", "ModelEntry", "ModelReplyError", "Neighbour", "OtherAnswer", "PageRank",
     "Passage", "Place", "PlaceStart", "Prompt", "ProviderError", "Question", "ReadSpan", "Reader", "ReaderText",
     "Reading", "RecordColumns", "Reply", "Reranked", "Reranker", "RerankerEntry", "Retriever", "RetrieverEntry",
     "Scored", "SentenceChain", "Settings", "SettingsRecord", "StatedTime", "Time", "TimeLimits", "TopicRetriever",

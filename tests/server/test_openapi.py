@@ -99,5 +99,5 @@ def test_every_route_is_described_with_its_errors(client: TestClient) -> None:
     named = [
         document["components"]["schemas"][body["$ref"].rsplit("/", 1)[1]] if "$ref" in body else body for body in bodies
     ]
-    assert len(named) == 5
+    assert len(named) == 8
     assert all(body["examples"] for body in named)
