@@ -137,11 +137,11 @@ __all__ = [
     "ExtractorEntry", "Failure", "FieldOverview", "Frag", "Fused", "GCNSubgraph", "GRag", "Gear", "GraphReport",
     "Hybrid", "Index", "IndexContext", "IndexFormatError", "IndexLockedError", "IndexOverview", "IndexedDocument",
     "IndexedDocuments", "IndexedEntity", "IndexingReport", "InputError", "LLMRerank", "LanguageModel", "Memory",
-    "Mention", "MentionGroup", "MissingPackageError", "ModelEntry", "ModelReplyError", "Neighbour", "OtherAnswer", "PageRank",
-    "Passage", "Place", "PlaceStart", "Prompt", "ProviderError", "Question", "ReadSpan", "Reader", "ReaderText",
-    "Reading", "RecordColumns", "Reply", "Reranked", "Reranker", "RerankerEntry", "Retriever", "RetrieverEntry",
-    "Scored", "SentenceChain", "Settings", "SettingsRecord", "StatedTime", "Time", "TimeLimits", "TopicRetriever",
-    "Triple", "Usage", "create", "graph_file", "open", "setting",
+    "Mention", "MentionGroup", "MissingPackageError", "ModelEntry", "ModelReplyError", "Neighbour", "OtherAnswer",
+    "PageRank", "Passage", "Place", "PlaceStart", "Prompt", "ProviderError", "Question", "ReadSpan", "Reader",
+    "ReaderText", "Reading", "RecordColumns", "Reply", "Reranked", "Reranker", "RerankerEntry", "Retriever",
+    "RetrieverEntry", "Scored", "SentenceChain", "Settings", "SettingsRecord", "StatedTime", "Time", "TimeLimits",
+    "TopicRetriever", "Triple", "Usage", "create", "graph_file", "open", "setting",
 ]  # fmt: skip
 
 
