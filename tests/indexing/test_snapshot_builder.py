@@ -18,6 +18,7 @@ from clew.indexing.merging.known_matches import StoredMatches
 from clew.indexing.merging.match_texts import StoredMatchTexts
 from clew.indexing.merging.merge import merge_segments
 from clew.indexing.merging.workspace import Workspace
+from clew.indexing.passage_times import find_stated_times
 from clew.indexing.snapshot_builder import ensure_snapshot
 from clew.models.encoders.hashing import HashingEncoder
 from clew.store import snapshot_files
@@ -179,8 +180,9 @@ def test_a_passage_of_the_snapshot_is_the_row_of_the_table(index: Index) -> None
     for row, passage in zip(rows, passages, strict=True):
         source = next(document for document in DOCUMENTS if document.id == row["document_id"])
         wanted = Passage(
-            row["id"], row["document_id"], row["title"], row["text"], row["start"], row["end"], source.metadata
-        )
+            row["id"], row["document_id"], row["title"], row["text"], row["start"], row["end"], source.metadata,
+            times=find_stated_times(row["text"], None),
+        )  # fmt: skip
         assert passage == wanted
     assert index.snapshot.vectors.shape == (8, HashingEncoder().dimension)
 
