@@ -11,7 +11,9 @@ import clew
 from clew.errors import IndexFormatError, IndexLockedError, InputError
 from clew.memory import Memory
 from clew.memory.log import LOG_FILE
-from clew.memory.turns import format_time, make_turn
+from clew.memory.recalling import RecallRequest, search_version
+from clew.memory.state import Removal
+from clew.memory.turns import exclude, format_time, make_turn
 from clew.settings import Settings
 from clew.store.writer_lock import writer_lock
 from clew.types import Document, Evidence
@@ -239,3 +241,15 @@ def test_times_sort_as_they_were() -> None:
 def test_what_cannot_be_a_turn_is_refused(given: dict[str, str]) -> None:
     with pytest.raises(InputError):
         make_turn(**{"text": "a", **given})
+
+
+def test_what_is_said_after_forgetting_is_found_while_shredding_waits(folder: Path) -> None:
+    with open_memory(folder) as memory:
+        tell(memory, *TURNS)
+        memory.merge()
+        removal = Removal(("said-before",), exclude(user="ilse"), shred=True)  # the index has it no longer
+        request = RecallRequest.select("Where did I move?", "ilse")
+        with memory._versions.lease() as index:
+            assert "move" in ids(search_version(index, (removal,), request))
+            still = Removal(("move",), exclude(user="ilse"), shred=True)
+            assert not search_version(index, (still,), request).passages

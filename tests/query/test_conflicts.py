@@ -75,3 +75,14 @@ def test_a_longer_form_is_the_same_value() -> None:
         find(("2020-05-02", "Halden Ltd is based in Oslo."), ("2023-06-01", "Halden Ltd is based in Oslo, Norway."))
         == []
     )
+
+
+def test_a_range_ends_by_its_own_words() -> None:
+    fox, hunt = "Marlow Works is led by Jane Fox.", "Marlow Works is led by Peter Hunt."
+    times = (Time("1990-01-01", "1998-12-31", "text"), Time("2023-05-01", "2023-05-01", "field date"))
+    passages = [
+        Passage(str(n), str(n), "", text, 0, len(text), {}, (), time)
+        for n, (text, time) in enumerate(zip((fox, hunt), times, strict=True))
+    ]
+    (found,) = compare_statements(one for passage in passages for one in read_statements(passage))
+    assert values(found) == [("Peter Hunt", "2023-05-01", ""), ("Jane Fox", "1990-01-01", "1998-12-31")]

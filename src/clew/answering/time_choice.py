@@ -37,6 +37,7 @@ _PAST = re.compile(
     re.IGNORECASE,
 )
 _ON_A_DAY = re.compile(r"\b(?:as of|in|on|at the end of|by|during|until|around|early|late|of)\W*\Z", re.IGNORECASE)
+_LEAD = 64  # characters before a time that are looked at, so that a long question takes no quadratic time
 _LEAST, _MOST_NONE = 0.85, 0.05
 """Least probability of a value that a passage gives by itself, with those that overlap it; most of there being none."""
 _LEAST_COSINES = 1.0
@@ -65,7 +66,8 @@ class DatedValue:
 
 def read_wanted_time(question: str, as_of: str) -> WantedTime | None:
     """Return which answer a question asks for, None where time does not decide it; `as_of` is that of its search."""
-    stated = [one for one in find_times(question, None) if _ON_A_DAY.search(question[: one.start])]
+    times = find_times(question, None)
+    stated = [one for one in times if _ON_A_DAY.search(question[max(0, one.start - _LEAD) : one.start])]
     day = min((one.span.days[1] or LAST_DAY for one in stated), default=as_of or LAST_DAY)
     if _FIRST.search(question):
         return WantedTime(FIRST, day)

@@ -88,7 +88,8 @@ def recall_turns(
 
 def search_version(index: Index, removals: Sequence[Removal], request: RecallRequest) -> Evidence:
     """Return the evidence of a version alone, without what is being removed from it."""
-    parts = [removal.rest for removal in removals]
+    removing = (removal for removal in removals if any(is_stored(index.snapshot, id_) for id_ in removal.ids))
+    parts = [removal.rest for removal in removing]  # shredding may go on; who was forgotten may say something new
     rest = [part for part in parts if fit_filter(index, part) == part]  # else it has nothing that is removed
     where = fit_filter(index, all_of(request.where, *rest))
     if len(index.context.scope) and not index.context.scope.mask(request.times.restrict(where)).any():

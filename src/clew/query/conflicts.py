@@ -32,7 +32,7 @@ class StatedValue:
 
     value: str
     first: str  # day of the first statement, ISO 8601; "" where none has a time
-    until: str  # day of the statement that replaced it; "" for the last one, and for contradictions
+    until: str  # day on which it ended by its own words, or was replaced; "" for the last one, and for contradictions
     quotes: tuple[Citation, ...]
 
 
@@ -120,6 +120,9 @@ def _describe(values: _Values) -> Conflict:
     for key in order:
         stated = sorted(values[key], key=lambda one: (_day(one.time), one.citation.passage_id, one.citation.start))
         replaced = "" if key == order[0] or not latest[key] or latest[key] == present else _next(latest, key)
+        ended = [one.time.last for one in stated if one.time and one.time.is_range and _day(one.time) == latest[key]]
+        if replaced and ended and min(ended):  # "from 1990 to 1998", before another one in 2003
+            replaced = min(replaced, max(ended))
         first = _day(stated[0].time)
         described.append(StatedValue(stated[-1].value, first, replaced, tuple(one.citation for one in stated)))
     one = values[order[0]][0]

@@ -24,7 +24,7 @@ _DENIAL = re.compile(
     re.IGNORECASE,
 )
 _STATE = re.compile(
-    r"\b(?:is|are|am|has|have|holds?|lives?|works?|serves?|leads?|heads?|owns?|runs?|costs?|stands?|belongs?|stays?"
+    r"\b(?:is|are|am|has|have|holds?|lies|lives?|works?|serves?|leads?|heads?|owns?|runs?|costs?|stands?|belongs?|stays?"
     r"|uses?|drives?|reports?|plays?|remains?|contains?|includes?|manages?|chairs?)\b|['’](?:s|re|m)\b",
     re.IGNORECASE,
 )
