@@ -29,6 +29,7 @@ def dated(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Index]:
         ("Where is Halden Ltd based?", "2021", "Oslo", "Drammen until 2020-05-02"),
         ("Where is Halden Ltd based?", "2019", "Drammen", ""),
         ("Where is Halden Ltd based as of June 2021?", "", "Oslo", "Drammen until 2020-05-02"),
+        ("Where was Halden Ltd based before?", "", "Oslo", "Bergen since 2023-06-14; Drammen until 2020-05-02"),
         ("Where was Halden Ltd based previously?", "", "Oslo", "Bergen since 2023-06-14; Drammen until 2020-05-02"),
         ("Where was Halden Ltd based originally?", "", "Drammen", "Bergen since 2023-06-14; Oslo since 2020-05-02"),
     ],

@@ -86,3 +86,14 @@ def test_a_range_ends_by_its_own_words() -> None:
     ]
     (found,) = compare_statements(one for passage in passages for one in read_statements(passage))
     assert values(found) == [("Peter Hunt", "2023-05-01", ""), ("Jane Fox", "1990-01-01", "1998-12-31")]
+
+
+def test_one_contradiction_does_not_hide_what_replaced_what() -> None:
+    found = find(
+        ("2020-05-02", "Halden Ltd is based in Oslo."),
+        ("2023-06-01", "Good news: Halden Ltd is now based in Bergen."),
+        ("", "Acme AG is based in Bern."),
+        ("", "Acme AG is based in Zug."),
+        ("2021-01-01", "Marlow Works is based in Leeds."),
+    )
+    assert [(one.subject, one.is_contradiction) for one in found] == [("Acme AG", True), ("Halden Ltd", False)]

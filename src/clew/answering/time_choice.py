@@ -26,11 +26,12 @@ from clew.types import LAST_DAY, Evidence, OtherAnswer, Time
 _YEAR = re.compile(r"(?<!\d)\d{4}(?!\d)")
 LAST, FORMER, FIRST = "last", "former", "first"
 _FORMER = re.compile(
-    r"\b(?:used to|formerly|former|previously|previous|prior|until (?:then|recently)"
-    r"|before (?:the|that|this|my|our|his|her)|before\W*\Z|back then)\b",
+    r"\b(?:used? to|formerly|former|previously|previous|prior|until (?:then|recently)"
+    r"|before (?:the|that|this|my|our|his|her)|back then)\b|\bbefore\W*\Z",
     re.IGNORECASE,
 )
 _FIRST = re.compile(r"\b(?:at first|originally|original|initially|to begin with|in the beginning)\b", re.IGNORECASE)
+_MARKS = re.compile(rf"{_FORMER.pattern}|{_FIRST.pattern}", re.IGNORECASE)
 _PAST = re.compile(
     r"\b(?:did|was|were|had)\b"
     r"|\A\W*(?:who|what|which(?: \w+){1,3})\s+(?:[a-z]+ed|won|wrote|built|made|sang|led|gave|took)\b",
@@ -93,6 +94,8 @@ def choose_by_time(
     wanted = read_wanted_time(analysis.question, evidence.as_of)
     if wanted is None or not spans or not spans[0].is_text or len({p.time for p in passages if p.time}) < 2:
         return list(spans), ()
+    if wanted.order != LAST:  # asked of one passage, "before" would make none of them likely
+        analysis = replace(analysis, question=_MARKS.sub("", analysis.question))
     first = _date(spans[0], analysis, evidence)
     if first is None:
         return list(spans), ()

@@ -9,6 +9,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from datetime import date
 from functools import partial
 from pathlib import Path
+from threading import Lock
 from typing import TYPE_CHECKING, Self
 
 from clew.errors import IndexLockedError, InputError
@@ -89,6 +90,7 @@ class Memory:
             opened.callback(self._state.close)
             opened.pop_all()
         self._versions = SharedVersion(index)
+        self._closing, self._is_closed = Lock(), False
         self._recent: dict[Filter | None, RecallRequest] = {}
         limits = MergeLimits(merge_turns, merge_seconds)
         recent = self._recent_requests
@@ -245,8 +247,10 @@ class Memory:
 
     def close(self, *, merge: bool = True) -> None:
         """Let the index and the log go; without `merge`, turns that wait are left to the next memory."""
-        if self._state.is_closed:
-            return
+        with self._closing:
+            if self._is_closed:
+                return
+            self._is_closed = True
         self._merger.end()
         with ExitStack() as opened:
             opened.callback(self._let_go)

@@ -15,6 +15,8 @@ from clew.types import Document, Filter
 USER, SESSION, SPEAKER, TIME = "user", "session", "speaker", "time"
 FIELDS = frozenset({USER, SESSION, SPEAKER, TIME})
 """The keys of a turn's metadata; one that is not given is absent."""
+MAX_TEXT = 100_000
+"""Characters of a turn, at most: it is encoded before it is stored."""
 _MAX_NAME = 200  # characters of an id, a user, a session or a speaker
 _DAY_CHARACTERS = 10  # of 2024-04-02
 
@@ -32,6 +34,9 @@ def make_turn(
     check_string(id, "id", optional=True)
     if not text.strip():
         raise InputError("the text of a turn is empty: give it at least a word")
+    if len(text) > MAX_TEXT:
+        size = f"{len(text):,} characters; a turn has {MAX_TEXT:,} at most"
+        raise InputError(f"the text of a turn has {size}: cut it, or add a document to the index")
     names = {USER: user, SESSION: session, SPEAKER: speaker}
     for name, value in {**names, "id": id or ""}.items():
         _check_name(value, name)

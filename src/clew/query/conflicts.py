@@ -7,7 +7,7 @@ times. The later statement replaces the earlier one; two of one time, or without
 Source: own rules. Differs from the source: nothing.
 """
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -19,8 +19,8 @@ from clew.query.statements import Statement, read_statements
 from clew.text.normalization import name_key
 from clew.types import Citation, Filter, Time
 
-_ONE_AT_A_TIME = 0.9
-"""Least share of subjects and times with one value, of a relation that has one at a time."""
+_EXCEPTIONS = 0.1
+"""Most of the subjects and times that may have several values, of a relation that has one at a time."""
 _MIN_SUBJECTS = 5  # that tell of a relation which is no state
 
 _Values = Mapping[str, Sequence[Statement]]  # the statements of each value, by the key of its name
@@ -86,20 +86,19 @@ def compare_statements(statements: Iterable[Statement]) -> list[Conflict]:
 
 
 def _has_one_at_a_time(subjects: Mapping[str, _Values]) -> bool:
-    """Return whether a relation has nearly always one value at a time, from the values of each subject."""
-    single = total = 0
+    """Return whether a relation has nearly always one value at a time, from the values of each subject.
+
+    A single exception may be the conflict itself. Of statements without a time the values of a subject count.
+    """
+    several = total = 0
     for values in subjects.values():
-        times: dict[str, int] = defaultdict(int)
-        for stated in values.values():
-            for day in {_day(one.time) for one in stated}:
-                times[day] += 1
-        single += sum(count == 1 for count in times.values())
+        times = Counter(day for stated in values.values() for day in {_day(one.time) for one in stated} if day)
+        several += sum(count > 1 for count in times.values())
         total += len(times)
-    is_state = all(one.is_state for values in subjects.values() for stated in values.values() for one in stated)
-    constant = sum(len(values) == 1 for values in subjects.values())
-    if not is_state:
-        return len(subjects) >= _MIN_SUBJECTS and constant >= _ONE_AT_A_TIME * len(subjects)
-    return total == 1 or single >= _ONE_AT_A_TIME * total or constant >= _ONE_AT_A_TIME * len(subjects)
+    varied = sum(len(values) > 1 for values in subjects.values())
+    if not all(one.is_state for values in subjects.values() for stated in values.values() for one in stated):
+        return len(subjects) >= _MIN_SUBJECTS and varied <= _EXCEPTIONS * len(subjects)
+    return several <= max(1, _EXCEPTIONS * total) if total else varied <= max(1, _EXCEPTIONS * len(subjects))
 
 
 def _merge_forms(values: _Values) -> _Values:

@@ -68,7 +68,7 @@ def _read_sentence(passage: Passage, text: str, start: int, end: int) -> Iterato
     if not found or len(found) > 2:  # of three names it is not plain which is said of which
         return
     last = found[-1]
-    opening = text[start : found[0].start]
+    opening = text[start : found[0].start].rpartition(":")[2]  # "Good news: the firm ..."
     between = text[found[0].end : last.start]
     subject = found[0].name if len(found) > 1 else strip_parentheses(passage.title)
     words = f"{opening} {between}" if len(found) > 1 else opening
