@@ -115,6 +115,13 @@ def test_what_is_forgotten_is_in_no_result_and_no_file(memory: Memory, folder: P
     assert ids(memory.recall("Who has a dog?", user="arne")) == ["dog"]
 
 
+@pytest.mark.parametrize("text", [" ", "word " * 20_001])
+def test_an_empty_and_an_endless_text_are_refused(memory: Memory, text: str) -> None:
+    with pytest.raises(InputError, match="the text of a turn"):
+        memory.remember(text)
+    assert memory.waiting == 0
+
+
 def test_an_id_is_stored_once(memory: Memory) -> None:
     tell(memory, *TURNS)
     assert memory.remember(TURNS[0].text, user="ilse", session="s1", id="move") == "move"
