@@ -70,6 +70,11 @@ class Time:
         return first if first == last else f"{first} to {last}"
 
     @property
+    def days(self) -> tuple[str, str]:
+        """The first and the last day; an open end is the first or the last of all, so that days compare as texts."""
+        return self.first or FIRST_DAY, self.last or LAST_DAY
+
+    @property
     def is_range(self) -> bool:
         """Whether it is no single day, month or year, and so says how long something held."""
         first, last = _shorten_days(self.first, self.last)

@@ -72,7 +72,7 @@ def test_limits_in_no_order_are_refused(dated: Index) -> None:
         dated.search("Halden", times=TimeLimits(since="2022", until="2021"))
 
 
-def test_a_chain_does_not_say_what_held_at_another_time(tmp_path: Path) -> None:
+def test_no_chain_and_no_answer_says_what_held_at_another_time(tmp_path: Path) -> None:
     lines = (
         "Erik Dahl was chief executive of Halden Ltd from 2012 to 2019.",
         "Maria Olsen has been chief executive of Halden Ltd since 2019.",

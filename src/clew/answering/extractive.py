@@ -129,6 +129,7 @@ class ExtractiveAnswerer:
     ) -> Answer:
         """Return the likeliest of the reader's best answers, asserted where its probability reaches the line."""
         reading, spans = read_spans(self._reader, analysis, evidence)
+        spans = [span for span in spans if not evidence.as_of or _holds(span, analysis, evidence)]
         if not spans:
             return _withhold(analysis, evidence, (*notes, UNLIKELY_NOTE))
         spans, others = choose_by_time(self._reader, analysis, evidence, spans, self._cosines)
@@ -167,6 +168,12 @@ def read_spans(reader: ReadsAnswers, analysis: QuestionAnalysis, evidence: Evide
         first = reader.read(analysis.question, texts[:FIRST_PASSAGES])
         reading = average_readings([reading, first], [1.0, FIRST_WEIGHT])
     return reading, choose_answers(reading, analysis)
+
+
+def _holds(span: ReadSpan, analysis: QuestionAnalysis, evidence: Evidence) -> bool:
+    """Return whether what the sentence of an answer states had begun, and not ended, on the day of the search."""
+    own = find_own_sentences(analysis, evidence, span)
+    return all(one.passage.holds_on(one.start, one.end, evidence.as_of) for one in own)
 
 
 def choose_answers(reading: Reading, analysis: QuestionAnalysis) -> list[ReadSpan]:

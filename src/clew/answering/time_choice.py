@@ -69,7 +69,7 @@ def read_wanted_time(question: str, as_of: str) -> WantedTime | None:
     """Return which answer a question asks for, None where time does not decide it; `as_of` is that of its search."""
     times = find_times(question, None)
     stated = [one for one in times if _ON_A_DAY.search(question[max(0, one.start - _LEAD) : one.start])]
-    day = min((one.span.days[1] or LAST_DAY for one in stated), default=as_of or LAST_DAY)
+    day = min([as_of or LAST_DAY, *(one.span.days[1] or LAST_DAY for one in stated)])
     if _FIRST.search(question):
         return WantedTime(FIRST, day)
     if _FORMER.search(question):

@@ -25,7 +25,7 @@ from clew.protocols import Encoder
 from clew.query.chain_search import sentences_of
 from clew.query.conditions import OWN_FIELDS, Column, Row, field_value
 from clew.text.normalization import find_terms
-from clew.types import FIRST_DAY, LAST_DAY, Document, Passage, Scored
+from clew.types import Document, Passage, Scored
 
 _WORDS = 1.3  # weight of the question's words beside a cosine
 
@@ -37,9 +37,7 @@ class WaitingTurn:
 
     document: Document
     passages: tuple[Passage, ...]  # n, as the index will have them
-    vectors: tuple[
-        FloatArray, ...
-    ]  # n, unit rows (1 + s, d) of the passage and its s sentences; (1, 0) without encoder
+    vectors: tuple[FloatArray, ...]  # n, unit rows (1 + s, d) of passage and sentences; (1, 0) without an encoder
     terms: tuple[frozenset[str], ...]  # n
 
     @property
@@ -47,7 +45,7 @@ class WaitingTurn:
         """The fields that filters read."""
         document = self.document
         time = self.passages[0].time
-        days = (None, None) if time is None else (time.first or FIRST_DAY, time.last or LAST_DAY)
+        days = (None, None) if time is None else time.days
         own = (self.passages[0].id, document.id, document.title, *days)
         return {**document.metadata, **dict(zip(OWN_FIELDS, own, strict=True))}
 

@@ -31,7 +31,6 @@ from numpy.typing import NDArray
 from clew.graph.snapshot.snapshot import Snapshot
 from clew.graph.string_array import StringArray
 from clew.text.places import read_filter_fields, read_time
-from clew.types import FIRST_DAY, LAST_DAY
 
 Row = Mapping[str, Any]
 
@@ -255,7 +254,7 @@ class MetadataColumns:
 def _dated_fields(stored: str) -> dict[str, Any]:
     """Return the days of the time of a passage, an open end as the first or last one of all; nothing without a time."""
     time = read_time(stored)
-    return {} if time is None else dict(zip(_DATED, (time.first or FIRST_DAY, time.last or LAST_DAY), strict=True))
+    return {} if time is None else dict(zip(_DATED, time.days, strict=True))
 
 
 def _code_values(snapshot: Snapshot, name: str) -> dict[str, NDArray[Any]]:

@@ -132,27 +132,33 @@ def open_version_retriever(version: OpenVersion, spec: str | SettingsRecord, pat
 
 
 def _view_evidence(question: str, retriever: str, version: int, found: Evidence) -> records.Evidence:
-    names = tuple(records.Passage.model_fields)
-    passages = [
-        records.FoundPassage(score=each.score, **{name: getattr(each.item, name) for name in names})
-        for each in found.passages
-    ]
     return records.Evidence(
         question=question,
         retriever=retriever,
         version=version,
-        passages=passages,
-        paths=[records.FoundPath(score=path.score, triples=path.item) for path in found.paths],
-        notes=found.notes,
         usage=found.usage,
         steps=found.steps,
         topics=found.topics,
-        chains=[
+        as_of=found.as_of,
+        **view_found(found),
+    )
+
+
+def view_found(found: Evidence) -> dict[str, Any]:
+    """Return passages, paths, chains and notes as records have them."""
+    names = tuple(records.Passage.model_fields)
+    return {
+        "passages": [
+            records.FoundPassage(score=each.score, **{name: getattr(each.item, name) for name in names})
+            for each in found.passages
+        ],
+        "paths": [records.FoundPath(score=path.score, triples=path.item) for path in found.paths],
+        "chains": [
             records.FoundChain(score=chain.score, sentences=chain.item.sentences, bridges=chain.item.bridges)
             for chain in found.chains
         ],
-        as_of=found.as_of,
-    )
+        "notes": found.notes,
+    }
 
 
 def _view_answer(index: str, found: records.Evidence, answer: Answer) -> records.Answer:

@@ -7,6 +7,7 @@ import re
 import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from hashlib import blake2b
 from itertools import pairwise
 
@@ -27,9 +28,8 @@ _KNOWN, _WORD, _UNSPACED, _MARK, _NAME, _LOWER, _UPPER, _END = 1, 2, 4, 8, 16, 3
 
 def key_hashes(keys: Iterable[str], salt: int = 0) -> NDArray[np.uint64]:
     """Return the hashes (n,) of keys, as `key_hash`."""
-    own, encoded = salt.to_bytes(8, "little"), [key.encode("utf-8", "surrogatepass") for key in keys]
-    digests = b"".join([blake2b(key, digest_size=8, salt=own).digest() for key in encoded])
-    return np.frombuffer(digests, dtype="<u8")
+    salted = partial(blake2b, digest_size=8, salt=salt.to_bytes(8, "little"))
+    return np.frombuffer(b"".join([salted(key.encode("utf-8", "surrogatepass")).digest() for key in keys]), "<u8")
 
 
 @dataclass(frozen=True, slots=True, eq=False)

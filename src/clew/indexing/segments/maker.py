@@ -32,7 +32,6 @@ from clew.indexing.segments.vocabularies import (
     WordTerms,
     count_words,
     from_arrow,
-    hash_texts,
     make_ragged,
     make_vocabulary,
     mark_used,
@@ -42,7 +41,7 @@ from clew.text.normalization import fold
 from clew.text.page_text import blank_unread
 from clew.text.places import stored_titles
 from clew.text.sentences import passage_sentence_spans
-from clew.text.token_arrays import TokenArrays, TokenReader
+from clew.text.token_arrays import TokenArrays, TokenReader, key_hashes
 
 
 def read_sentences(
@@ -221,7 +220,7 @@ def _passage_columns(rows: pa.Table, dimension: int, salt: int) -> SegmentPassag
         starts=rows["start"].to_numpy().astype(np.int64),
         ends=rows["end"].to_numpy().astype(np.int64),
         document_hashes=strings["document_hash"],
-        document_id_hashes=hash_texts(documents.dictionary.to_pylist(), salt)[documents.indices.to_numpy()],
+        document_id_hashes=key_hashes(documents.dictionary.to_pylist(), salt)[documents.indices.to_numpy()],
         document_rows=rows["document_rows"].to_numpy().astype(np.int32),
         failed=pc.is_valid(rows["failure"]).to_numpy(),
         extractor_names=StringArray.pack(sorted(names)),

@@ -3,10 +3,8 @@
 The terms of passages for BM25, counted from words that were read once: equal to `clew.text.bm25.count_terms`.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
-from hashlib import blake2b
 from itertools import chain
 from typing import NamedTuple, final
 
@@ -15,14 +13,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from clew.arrays import BoolArray, HashArray, IntArray, LongArray
+from clew.arrays import BoolArray, IntArray, LongArray
 from clew.graph.csr import row_pointers, run_starts
 from clew.graph.segments.segment import CollisionError, Ragged, Vocabulary
 from clew.graph.string_array import StringArray
 from clew.text.bm25 import TermCounts
 from clew.text.identifiers import MARKED, identifier_terms, join_words
 from clew.text.normalization import is_unspaced_letter, terms_of_words
-from clew.text.token_arrays import TokenArrays
+from clew.text.token_arrays import TokenArrays, key_hashes
 
 
 class Numbering(dict[str, int]):
@@ -34,32 +32,21 @@ class Numbering(dict[str, int]):
         return number
 
 
-def key_hashes(encoded: Iterable[bytes], salt: int) -> HashArray:
-    """Return `clew.text.normalization.key_hash` (n,) of n keys, given as UTF-8; one by one takes twice as long."""
-    salted = partial(blake2b, digest_size=8, salt=salt.to_bytes(8, "little"))
-    return np.frombuffer(b"".join([salted(key).digest() for key in encoded]), dtype="<u8")
-
-
-def hash_texts(texts: Iterable[str], salt: int) -> HashArray:
-    """Return the hashes (n,) of n texts, in order."""
-    return key_hashes([text.encode() for text in texts], salt)
-
-
 def make_vocabulary(texts: Sequence[str], salt: int, used: BoolArray | None = None) -> tuple[Vocabulary, IntArray]:
     """Return the vocabulary of those of n distinct texts that are `used` (n,), and each one's position (n,), or -1.
 
     Raises CollisionError where two of them have one hash.
     """
     numbers = np.arange(len(texts)) if used is None else np.flatnonzero(used)
-    encoded = [texts[number].encode() for number in numbers.tolist()]
-    hashes = key_hashes(encoded, salt)
+    kept = [texts[number] for number in numbers.tolist()]
+    hashes = key_hashes(kept, salt)
     order = np.argsort(hashes)
     hashes, numbers = hashes[order], numbers[order]
     if (hashes[1:] == hashes[:-1]).any():
         raise CollisionError(f"two of {len(hashes)} texts have one hash under the salt {salt}")
     positions = np.full(len(texts), -1, dtype=np.int32)
     positions[numbers] = np.arange(len(numbers), dtype=np.int32)
-    return Vocabulary(hashes, StringArray.join([encoded[index] for index in order.tolist()])), positions
+    return Vocabulary(hashes, StringArray.join([kept[index].encode() for index in order.tolist()])), positions
 
 
 def make_ragged(rows: Sequence[Sequence[int]]) -> Ragged:
@@ -187,7 +174,7 @@ def count_words(
     used, term = np.unique(term, return_inverse=True)
     texts = list(numbers)
     used_texts = [texts[number] for number in used.tolist()]
-    hashes, rank = np.unique(hash_texts(used_texts, 0), return_inverse=True)
+    hashes, rank = np.unique(key_hashes(used_texts, 0), return_inverse=True)
     bridging = np.zeros(len(hashes), dtype=bool)
     np.logical_or.at(bridging, rank, np.array([_has_enough_letters(text) for text in used_texts], dtype=bool))
     term = rank[term]

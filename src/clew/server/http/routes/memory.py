@@ -2,10 +2,9 @@
 
 from fastapi import APIRouter
 
-from clew.server import records
+from clew.server import questions, records
 from clew.server.http.problems import POSING, WRITING
 from clew.server.http.state import RequestOfIndex
-from clew.types import Evidence
 
 router = APIRouter(prefix="/v1/{index}", tags=["memory"])
 _STORING = POSING | WRITING
@@ -25,7 +24,8 @@ async def recall(call: RequestOfIndex, body: records.RecallRequest) -> records.R
     call.check()
 
     def work() -> records.Recalled:
-        return _view(call.index, body.question, call.state.memories.recall(call.index, call.access, body))
+        found = call.state.memories.recall(call.index, call.access, body)
+        return records.Recalled(index=call.index, question=body.question, **questions.view_found(found))
 
     return await call.run_in_pool(work)
 
@@ -36,12 +36,3 @@ async def forget(call: RequestOfIndex, body: records.ForgetRequest) -> records.F
     call.check_writing()
     turns = await call.run_in_pool(lambda: call.state.memories.forget(call.index, call.access, body))
     return records.Forgotten(index=call.index, turns=turns)
-
-
-def _view(index: str, question: str, found: Evidence) -> records.Recalled:
-    shown = {name: found.to_dict()[name] for name in ("paths", "chains", "notes")}
-    passages = [
-        records.FoundPassage(score=each.score, **records.Passage.model_validate(each.item).model_dump())
-        for each in found.passages
-    ]
-    return records.Recalled.model_validate({"index": index, "question": question, "passages": passages, **shown})
