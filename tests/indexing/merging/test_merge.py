@@ -21,10 +21,9 @@ from clew.indexing.kg_formats.entities import GraphTexts, build_imported_graph
 from clew.indexing.merging.match_texts import MatchTexts, read_match_texts, select_match_texts
 from clew.indexing.merging.merge import MergedArrays, merge_segments
 from clew.indexing.merging.title_matches import TitleMatches
-from clew.indexing.segments import vocabularies as segment_vocabularies
 from clew.indexing.segments.maker import make_segment
 from clew.store.schema import PassageRow
-from clew.text import normalization
+from clew.text import normalization, token_arrays
 from clew.text.normalization import key_hash
 from clew.types import Mention
 from tests.indexing.merging.corpora import corpora, shortened
@@ -60,7 +59,7 @@ def test_a_graph_is_merged_too(rows: list[PassageRow], triples: list[tuple[str, 
 def test_texts_of_segments_that_were_merged_before_are_compared_with_new_ones_alone(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    for module in (normalization, segment_vocabularies):
+    for module in (normalization, token_arrays):
         monkeypatch.setattr(module, "blake2b", shortened(1))
     words = [f"word{number}" for number in range(30)]
 

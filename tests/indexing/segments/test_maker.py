@@ -9,6 +9,7 @@ from clew.graph.segments.segment import CollisionError
 from clew.indexing.segments import vocabularies
 from clew.indexing.segments.maker import make_segment
 from clew.store.schema import PassageRow
+from clew.text import token_arrays
 from clew.text.bm25 import count_terms
 from clew.text.page_text import blank_unread
 from tests.indexing.segments.rows import WIDTH, passage_rows, stored_table
@@ -38,7 +39,7 @@ def test_terms_are_those_that_bm25_counts(rows: list[PassageRow]) -> None:
 
 
 def test_two_names_with_one_hash_are_a_collision(monkeypatch: pytest.MonkeyPatch) -> None:
-    real = vocabularies.key_hashes
+    real = token_arrays.key_hashes
     monkeypatch.setattr(vocabularies, "key_hashes", lambda keys, salt: real(keys, salt) & np.uint64(7))
     row = PassageRow("a#0", "a", 0, "Fram", "one two three four five six seven eight nine", 0, 44, extractor="rules")
     with pytest.raises(CollisionError, match="salt 3"):
