@@ -13,12 +13,11 @@ from clew.index import Index
 from clew.indexing.merging import known_matches, title_matches
 from clew.indexing.merging.known_matches import NAMES_FILE, KnownMatches, NameHashes, StoredMatches
 from clew.indexing.merging.merge import merge_segments
-from clew.indexing.segments import vocabularies as segment_vocabularies
 from clew.indexing.segments.maker import make_segment
 from clew.indexing.segments.store import SegmentFile
 from clew.store.schema import PassageRow
 from clew.store.snapshot_files import read_manifest, snapshot_folder
-from clew.text import normalization
+from clew.text import normalization, token_arrays
 from clew.types import Document
 from tests.indexing.merging.corpora import corpora, shortened
 from tests.indexing.merging.test_merge import content
@@ -68,7 +67,7 @@ def test_any_segments_that_come_and_go_give_the_arrays_of_a_merge_from_nothing(
 ) -> None:
     with pytest.MonkeyPatch.context() as patch:
         if short:
-            for module in (normalization, segment_vocabularies):
+            for module in (normalization, token_arrays):
                 patch.setattr(module, "blake2b", shortened(15))
         try:
             parts = [make_segment(stored_table(part, 0), 0) for part in divide(rows)]
